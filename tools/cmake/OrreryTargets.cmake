@@ -1,0 +1,61 @@
+# Helpers that keep every folder's CMakeLists.txt down to lists of files.
+
+add_library(orrery_options INTERFACE)
+add_library(orrery::options ALIAS orrery_options)
+set_target_properties(orrery_options PROPERTIES EXPORT_NAME options)
+install(TARGETS orrery_options EXPORT orreryTargets)
+# No -ffast-math anywhere and no contraction outside kernels: bits at staleness 0 are a promise (DESIGN, section 5).
+set(orrery_compile_options -Wall -Wextra -Wconversion -Wshadow -ffp-contract=off -fno-omit-frame-pointer)
+if(ORRERY_NATIVE)
+  list(APPEND orrery_compile_options -march=native)
+endif()
+if(ORRERY_SANITIZE)
+  add_compile_options(-fsanitize=${ORRERY_SANITIZE} -fno-sanitize-recover=undefined)
+  add_link_options(-fsanitize=${ORRERY_SANITIZE})
+  if(ORRERY_SANITIZE MATCHES "undefined" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-fno-sanitize=vptr) # TBB's own headers trip it
+  endif()
+endif()
+string(TOUPPER ${ORRERY_ASSERT} orrery_assert_upper)
+target_compile_definitions(orrery_options INTERFACE ORRERY_ASSERT_${orrery_assert_upper}=1)
+
+# orrery_library(NAME SOURCES … HEADERS … PUBLIC … PRIVATE …): target orrery_NAME, alias orrery::NAME, installed headers.
+function(orrery_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;HEADERS;PUBLIC;PRIVATE" ${ARGN})
+  add_library(orrery_${name} STATIC ${arg_SOURCES})
+  add_library(orrery::${name} ALIAS orrery_${name})
+  set_target_properties(orrery_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  target_compile_features(orrery_${name} PUBLIC cxx_std_20)
+  target_compile_options(orrery_${name} PRIVATE ${orrery_compile_options})
+  target_sources(orrery_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${arg_HEADERS})
+  target_link_libraries(orrery_${name} PUBLIC orrery_options ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
+  install(TARGETS orrery_${name} EXPORT orreryTargets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/orrery)
+  target_include_directories(orrery_${name} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/orrery>)
+endfunction()
+
+# orrery_test(NAME SOURCES … LIBS … LABELS …): one GoogleTest binary, every test case known to CTest by its own name.
+function(orrery_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_compile_options(${name} PRIVATE ${orrery_compile_options})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(${name} PRIVATE ORRERY_SOURCE_DIR="${PROJECT_SOURCE_DIR}" ORRERY_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  target_link_libraries(${name} PRIVATE ${arg_LIBS} GTest::gmock GTest::gtest GTest::gtest_main)
+  include(GoogleTest)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+endfunction()
+
+function(orrery_install_package)
+  include(CMakePackageConfigHelpers)
+  set(dir ${CMAKE_INSTALL_LIBDIR}/cmake/orrery)
+  configure_package_config_file(${PROJECT_SOURCE_DIR}/tools/cmake/orreryConfig.cmake.in
+    ${PROJECT_BINARY_DIR}/orreryConfig.cmake INSTALL_DESTINATION ${dir})
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/orreryConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${PROJECT_BINARY_DIR}/orreryConfig.cmake ${PROJECT_BINARY_DIR}/orreryConfigVersion.cmake DESTINATION ${dir})
+  install(EXPORT orreryTargets NAMESPACE orrery:: DESTINATION ${dir})
+endfunction()
