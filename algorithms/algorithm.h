@@ -1,0 +1,129 @@
+// The seam between the command line (tools/) and an algorithm. Data flows one way: load → plan (prepare) → train → write;
+// a Model is what comes back from the files. The next algorithm costs one header, one source, one line in registry.cpp
+// and one test.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/memory_estimate.h"
+#include "engine/model_store.h"
+#include "engine/params.h"
+#include "engine/schedule.h"
+#include "engine/training.h"
+#include "engine/types.h"
+
+namespace orrery {
+
+class Engine;
+
+/// What `orrery list` and `orrery describe` print.
+struct AlgorithmInfo {
+  std::string name;       ///< on the command line
+  std::string title;      ///< one line
+  std::string objective;  ///< in plain notation
+  std::string method;     ///< update rule, and why the schedule is safe
+  std::string reference;  ///< paper, section
+  std::string data;       ///< formats it reads
+  std::string metric;     ///< primary metric: key in metrics.jsonl's `valid`, result.metric
+  bool smaller_is_better = true;
+  std::vector<std::string> schedules;  ///< that it offers; the first is what `auto` takes
+};
+
+/// Input of a training.
+struct DataRequest {
+  std::string path;
+  std::string format;              ///< empty: recognised from the content
+  std::optional<std::string> valid;
+  std::optional<std::string> init; ///< model directory of a warm start
+};
+
+/// For run.json's "data": what was read. Values are JSON texts.
+struct DataSummary {
+  std::string format;
+  std::uint64_t checksum = 0;      ///< of the content, the same however it was read
+  std::vector<std::pair<std::string, std::string>> shape;  ///< "users": "943", …
+};
+
+/// What a prepared training consists of. Lives as long as the algorithm that made it.
+struct Training {
+  Schedule* schedule = nullptr;
+  Trainee* trainee = nullptr;
+  Clock clocks_per_iteration = 1;
+  std::string schedule_reason;  ///< why `auto` took this schedule
+};
+
+/// One training job. Calls come in the order of declaration.
+class Algorithm {
+ public:
+  virtual ~Algorithm() = default;
+  virtual const AlgorithmInfo& info() const = 0;
+  /// Own parameters, bound to the fields of this object.
+  virtual ParamSet& params() = 0;
+  /// Default stopping rules; the command line overrides single fields.
+  virtual StopRules default_stop() const = 0;
+  /// @throws Error (data) naming the place; engine is used for parallel loading and for warn().
+  virtual void load(const DataRequest& request, Engine& engine) = 0;
+  virtual DataSummary data_summary() const = 0;
+  /// A function of the data alone: at least 16 unless the data is tiny.
+  virtual WorkerId default_workers() const = 0;
+  /// What training with `workers` will hold in memory at its peak, part by part. Called after load().
+  virtual MemoryEstimate memory(WorkerId workers) const = 0;
+  /// Lays the data out for the workers and makes the initial state. `schedule` is one of info().schedules or "auto".
+  virtual Training prepare(Engine& engine, WorkerId workers, std::uint64_t seed, const std::string& schedule) = 0;
+  /// Writes the state as a model: arrays, id maps, and what a Model needs to know. Returns nothing half-done: the caller
+  /// commits the writer.
+  virtual void write_model(ModelWriter& writer) const = 0;
+};
+
+using NamedValues = std::vector<std::pair<std::string, double>>;
+
+/// One finding of `orrery verify`.
+struct Check {
+  std::string what;
+  bool passed = false;
+  std::string detail;  ///< numbers: expected and found
+};
+
+/// A model read back from its directory. What an algorithm cannot do stays at the default, which refuses by name.
+class Model {
+ public:
+  virtual ~Model() = default;
+  /// One prediction a line, in the order of the input.
+  virtual void predict(const std::string& data, const std::string& format, Engine& engine, std::ostream& out) const;
+  /// The held-out metrics on `data`; the primary one first.
+  virtual NamedValues evaluate(const std::string& data, const std::string& format, Engine& engine) const;
+  /// Latent state of unseen data, one row a line: `id value value …`.
+  virtual void infer(const std::string& data, const std::string& format, Engine& engine, std::ostream& out) const;
+  /// The `top` best items for `user` with their scores, best first, without those it has rated in training.
+  virtual std::vector<std::pair<std::string, double>> recommend(const std::string& user, std::size_t top) const;
+  /// Re-checks the defining property; `run` says what was trained on what (run.json).
+  struct Run {
+    std::string data, format;
+    std::optional<std::string> valid;
+    std::uint64_t data_checksum = 0;
+    std::optional<double> value;  ///< result.value of run.json
+  };
+  virtual std::vector<Check> verify(const Run& run, Engine& engine) const = 0;
+};
+
+/// One line of the registry.
+struct AlgorithmEntry {
+  const char* name;
+  std::unique_ptr<Algorithm> (*make)();
+  std::unique_ptr<Model> (*open)(const ModelReader& reader);
+};
+
+/// Every algorithm of this build, in the order in which they are listed.
+std::span<const AlgorithmEntry> algorithms();
+/// @throws Error (usage) with a suggestion when there is none of that name.
+const AlgorithmEntry& find_algorithm(const std::string& name);
+
+}  // namespace orrery

@@ -1,0 +1,41 @@
+// What an algorithm gives to the engine: the body of a unit and what is to happen at the borders of clocks. The engine
+// decides when and where; a program never starts threads, never waits and never asks which thread it is on.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "engine/unit.h"
+
+namespace orrery {
+
+using Bytes = std::vector<std::byte>;
+
+/// A running algorithm as the engine sees it. Calls that may overlap in time are said so; all others are alone.
+class Program {
+ public:
+  virtual ~Program() = default;
+
+  /// Does the work of one unit. Units that share no block and no worker run at the same time.
+  virtual void run_unit(const WorkUnit& unit, UnitContext& context) = 0;
+
+  /// The first and the last visit of a block in its clock, called by the owner just before and after that visit.
+  /// Hybrid schedules merge other groups' deltas in the first and take the own delta in the second. Overlaps other units.
+  virtual void block_begins(BlockId /*block*/, Clock /*clock*/, UnitContext& /*context*/) {}
+  virtual void block_ends(BlockId /*block*/, Clock /*clock*/, UnitContext& /*context*/) {}
+
+  /// A block on its way to another node and back into memory there. Only called when a block changes node.
+  virtual Bytes pack_block(BlockId block);
+  virtual void unpack_block(BlockId block, std::span<const std::byte> bytes);
+
+  /// What this node tells all others when all its workers have finished `clock` (deltas, partial results).
+  /// In clock order. At staleness > 0 units of later clocks may be running.
+  virtual Bytes pack_partial(Clock /*clock*/) { return {}; }
+
+  /// Every worker of every node has finished `clock`; partials[n] is what node n packed. Called once for every clock, in
+  /// clock order, on every node, with the same bytes. At staleness 0 no unit runs meanwhile.
+  virtual void commit(Clock /*clock*/, std::span<const Bytes> /*partials*/) {}
+};
+
+}  // namespace orrery

@@ -1,0 +1,107 @@
+// The loop around the executor: run clocks up to a cut, evaluate, report, decide to stop, checkpoint. A cut is a state
+// between clocks (design section 11): no unit beyond it has started and all before it are done. Stopping rules and
+// progress are data here, not code in an algorithm.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/program.h"
+#include "engine/schedule.h"
+#include "engine/types.h"
+
+namespace orrery {
+
+class Engine;
+
+/// What an evaluation at a cut found. Names are the keys of metrics.jsonl.
+struct Evaluation {
+  double objective = 0;
+  /// The primary metric on held-out data, if there is any: key "valid".
+  std::optional<double> valid;
+  /// What the algorithm adds, in the order in which it is written ("rmse", …).
+  std::vector<std::pair<std::string, double>> extra;
+};
+
+/// State of a training at a cut, by section. Together with the clock it must determine everything that follows.
+struct StateSection {
+  std::string name;
+  Bytes bytes;
+};
+
+/// A program that can be trained: evaluated, saved and restored at cuts. All calls come from the thread in train(), alone.
+class Trainee : public Program {
+ public:
+  /// Evaluates the state as it is. May use engine.parallel_for; sums must follow the fixed tree (reduce.h).
+  virtual Evaluation evaluate(Engine& engine, bool with_objective) = 0;
+  virtual std::vector<StateSection> save_state() const = 0;
+  /// Restores what save_state() gave. @throws Error (data) when sections are missing or of another shape.
+  virtual void load_state(const std::vector<StateSection>& sections) = 0;
+  /// Early stopping: remember the state as the best so far, and go back to it at the end.
+  virtual void keep_best() = 0;
+  virtual void restore_best() = 0;
+};
+
+/// When to stop. Iterations are clocks divided by TrainOptions::clocks_per_iteration.
+struct StopRules {
+  Clock iterations = 20;             ///< at most this many, >= 0
+  std::optional<double> max_seconds; ///< of training time, without loading and evaluation
+  std::optional<double> target;      ///< stop once the primary metric is this good
+  std::optional<double> tolerance;   ///< stop once |objective change| / |objective| of one evaluation is below
+  Clock patience = 0;                ///< early stop: evaluations without a better `valid` before stopping; 0: never
+};
+
+struct TrainOptions {
+  StopRules stop;
+  Clock clocks_per_iteration = 1;
+  Clock evaluate_every = 1;       ///< iterations between evaluations; the last one is always evaluated
+  bool has_valid = false;         ///< evaluations give `valid`; the primary metric is it, else the objective
+  bool smaller_is_better = true;  ///< of the primary metric
+  bool objective_each = true;     ///< also compute the objective at each evaluation (it costs a pass over the data)
+  Clock checkpoint_every = 0;     ///< iterations; 0: none
+};
+
+/// One line of metrics.jsonl.
+struct ProgressPoint {
+  Clock iteration = 0;
+  double seconds = 0;       ///< of training so far, without loading and evaluation; goes on over a resume
+  Evaluation evaluation;
+  double wait_seconds = 0;  ///< thread time so far in which no ready unit was there
+  double staleness_mean = 0, staleness_max = 0;
+  std::uint64_t bytes_sent = 0;
+};
+
+/// Who listens to a training. Called on the thread in train(), between clocks.
+class TrainingObserver {
+ public:
+  virtual ~TrainingObserver() = default;
+  virtual void evaluated(const ProgressPoint& /*point*/) {}
+  /// A checkpoint is due: the state to write. May return before it is on disk; must throw if it cannot be written.
+  virtual void checkpoint(Clock /*iteration*/, std::vector<StateSection>&& /*state*/) {}
+};
+
+/// Why a training ended; the texts are run.json's "stopped_by".
+enum class StoppedBy { iterations, seconds, target, tolerance, validation, interrupt };
+std::string_view to_string(StoppedBy reason);
+
+struct TrainResult {
+  Clock iterations = 0;       ///< done, counting those before a resume
+  Clock best_iteration = 0;   ///< whose state was kept: the last, or the best on validation when early stopping is on
+  double seconds = 0;
+  double wait_seconds = 0;
+  StoppedBy stopped_by = StoppedBy::iterations;
+  Evaluation final;           ///< of the state that was kept
+};
+
+/// Trains from `start` (0, or from what load_training_state gave back). `interrupted` is asked at every clock; when it turns true the
+/// clock is finished, a checkpoint is written if they are on, and the training returns.
+TrainResult train(Engine& engine, Schedule& schedule, Trainee& trainee, const TrainOptions& options,
+                  TrainingObserver& observer, const std::atomic<bool>& interrupted,
+                  const std::vector<StateSection>* resume_from = nullptr);
+
+}  // namespace orrery

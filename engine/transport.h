@@ -1,0 +1,77 @@
+// How nodes talk (design section 7). The engine knows this interface only; one node needs none of it, several engines in
+// one process are joined by LocalCluster, and dist/ joins processes over MPI.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/program.h"
+#include "engine/types.h"
+
+namespace orrery {
+
+/// One message. Between two nodes messages arrive in the order in which they were sent, exactly once.
+struct Message {
+  enum class Kind : std::uint8_t {
+    block,     ///< a block with the right to it: `block`, `group`, `clock`, `visit` name the visit that waits for it
+    partial,   ///< Program::pack_partial of `clock`
+    clock,     ///< all workers of the sender have finished the clocks below `clock`
+    exchange,  ///< a piece of Executor::exchange; `clock` is its sequence number
+    failed     ///< the sender's run failed; the payload is the text
+  };
+  Kind kind = Kind::clock;
+  NodeId from = 0;
+  Clock clock = 0;
+  BlockId block = kNoBlock;
+  std::uint32_t group = 0;
+  std::uint32_t visit = 0;
+  Bytes payload;
+};
+
+/// Takes messages. receive() may be called by any thread of the transport, for one sender one at a time; it never waits
+/// for another message.
+class Receiver {
+ public:
+  virtual ~Receiver() = default;
+  virtual void receive(Message&& message) = 0;
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual NodeId node() const = 0;
+  virtual NodeId nodes() const = 0;
+  /// Messages that came before attach() are kept and handed over then. One receiver at a time.
+  virtual void attach(Receiver& receiver) = 0;
+  /// After it returned receive() is not called any more.
+  virtual void detach() = 0;
+  /// Queues a message; never waits for the receiver. May be called from any thread.
+  virtual void send(NodeId to, Message message) = 0;
+};
+
+/// The transport of a run on one node: nobody to talk to.
+class SingleNode final : public Transport {
+ public:
+  NodeId node() const override { return 0; }
+  NodeId nodes() const override { return 1; }
+  void attach(Receiver&) override {}
+  void detach() override {}
+  void send(NodeId to, Message message) override;
+};
+
+/// N nodes in one process that hand messages over by a call: what the engine's own tests run clusters on.
+class LocalCluster {
+ public:
+  explicit LocalCluster(NodeId nodes);
+  ~LocalCluster();
+  /// The transport of one node; lives as long as the cluster.
+  Transport& node(NodeId node);
+
+ private:
+  class Node;
+  std::vector<std::unique_ptr<Node>> nodes_;
+};
+
+}  // namespace orrery
