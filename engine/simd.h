@@ -1,0 +1,23 @@
+// The level of the kernels. Bits are promised per level (design, section 5): the level stands in run.json and in every
+// checkpoint, and ranks agree on the lowest.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace orrery {
+
+/// In order: a level can do all that a lower one can. avx2 means AVX2 and FMA; avx512 means F, DQ, BW and VL on top.
+enum class SimdLevel { portable = 0, avx2 = 1, avx512 = 2 };
+
+/// The highest level that this processor and its operating system support. Cheap; asks the processor every time.
+SimdLevel detect_simd();
+/// "portable", "avx2" or "avx512".
+std::string_view to_string(SimdLevel level);
+/// The level of that name, or nothing.
+std::optional<SimdLevel> parse_simd(std::string_view name);
+/// What `--simd NAME` asks for: "auto" is detect_simd(). Throws a usage error for an unknown name, and for a level that
+/// this machine lacks.
+SimdLevel resolve_simd(std::string_view requested);
+
+}  // namespace orrery
