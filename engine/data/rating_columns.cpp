@@ -1,0 +1,166 @@
+#include "engine/data/rating_columns.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <charconv>
+#include <numeric>
+
+namespace orrery {
+
+ColumnTranslation ColumnTranslation::by_table(std::vector<std::uint32_t> table) {
+  ColumnTranslation translation;
+  translation.table_ = std::move(table);
+  return translation;
+}
+
+ColumnTranslation ColumnTranslation::by_map(const IdMap& map) {
+  ColumnTranslation translation;
+  translation.map_ = &map;
+  return translation;
+}
+
+void ColumnTranslation::apply(std::span<Rating> ratings, std::uint32_t Rating::*id) const {
+  if (map_ != nullptr) {
+    for (Rating& r : ratings) r.*id = map_->find(std::uint64_t{r.*id});
+  } else if (!table_.empty()) {
+    for (Rating& r : ratings) r.*id = table_[r.*id];
+  }
+}
+
+void RatingColumn::take(std::span<RatingPiece> wave, IdColumn RatingPiece::*column, RatingStore& store,
+                        const ParallelFor& parallel) {
+  id_ = column == &RatingPiece::users ? &Rating::user : &Rating::item;
+  const bool all_integers = std::all_of(wave.begin(), wave.end(), [&](const RatingPiece& piece) {
+    return (piece.*column).integers;  // a piece without ratings has no strings
+  });
+  if (integers_ && all_integers) return;
+  if (integers_) store_to_texts(store);
+  parallel(wave.size(), [&](std::size_t i) {
+    IdColumn& ids = wave[i].*column;
+    if (ids.integers) ids.to_texts(wave[i].ratings.get(), wave[i].count, id_);
+  });
+  piece_tables_.resize(wave.size());
+  for (std::size_t i = 0; i < wave.size(); ++i) {
+    const TextIds& texts = (wave[i].*column).texts;
+    piece_tables_[i].resize(texts.size());
+    for (std::uint32_t t = 0; t < texts.size(); ++t) piece_tables_[i][t] = texts_.insert(texts[t]);
+  }
+}
+
+void RatingColumn::store_to_texts(RatingStore& store) {
+  integers_ = false;
+  char digits[16];
+  for (std::size_t c = 0; c < store.chunks(); ++c) {
+    for (Rating& r : store.chunk(c)) {
+      const auto end = std::to_chars(digits, digits + sizeof digits, r.*id_).ptr;
+      r.*id_ = texts_.insert({digits, static_cast<std::size_t>(end - digits)});
+    }
+  }
+}
+
+void RatingColumn::renumber(std::size_t i, RatingPiece& piece) const {
+  if (integers_) return;
+  const std::vector<std::uint32_t>& table = piece_tables_[i];
+  for (std::size_t r = 0; r < piece.count; ++r) piece.ratings[r].*id_ = table[piece.ratings[r].*id_];
+}
+
+namespace {
+
+// The different integers of a column, ascending, through one bit for each possible value. Almost every bit is found
+// set, so threads hardly ever write to the same place.
+std::vector<std::uint64_t> distinct_by_bits(const RatingStore& store, std::uint32_t Rating::*id, std::uint32_t highest,
+                                            const ParallelFor& parallel) {
+  std::vector<std::uint64_t> words(highest / 64 + 1, 0);
+  parallel(store.chunks(), [&](std::size_t c) {
+    for (const Rating& r : store.chunk(c)) {
+      const std::uint64_t bit = std::uint64_t{1} << (r.*id % 64);
+      std::atomic_ref<std::uint64_t> word(words[r.*id / 64]);
+      if ((word.load(std::memory_order_relaxed) & bit) == 0) word.fetch_or(bit, std::memory_order_relaxed);
+    }
+  });
+  std::vector<std::uint64_t> values;
+  for (std::size_t w = 0; w < words.size(); ++w) {
+    for (std::uint64_t bits = words[w]; bits != 0; bits &= bits - 1) {
+      values.push_back(w * 64 + static_cast<std::uint64_t>(std::countr_zero(bits)));
+    }
+  }
+  return values;
+}
+
+// The same for values that are spread too widely for bits.
+std::vector<std::uint64_t> distinct_by_hash(const RatingStore& store, std::uint32_t Rating::*id) {
+  constexpr std::uint32_t kFree = IdMap::kUnseen;  // never an id
+  std::vector<std::uint32_t> slots(1024, kFree);
+  std::size_t used = 0;
+  const auto insert = [](std::vector<std::uint32_t>& into, std::uint32_t value) {
+    const std::size_t mask = into.size() - 1;
+    std::size_t at = (value * std::uint64_t{0x9E3779B97F4A7C15} >> 24) & mask;
+    while (into[at] != kFree && into[at] != value) at = (at + 1) & mask;
+    const bool fresh = into[at] == kFree;
+    into[at] = value;
+    return fresh;
+  };
+  for (std::size_t c = 0; c < store.chunks(); ++c) {
+    for (const Rating& r : store.chunk(c)) {
+      if (!insert(slots, r.*id) || 2 * ++used < slots.size()) continue;
+      std::vector<std::uint32_t> bigger(2 * slots.size(), kFree);
+      for (const std::uint32_t value : slots) {
+        if (value != kFree) insert(bigger, value);
+      }
+      slots.swap(bigger);
+    }
+  }
+  std::vector<std::uint64_t> values;
+  values.reserve(used);
+  std::copy_if(slots.begin(), slots.end(), std::back_inserter(values), [](std::uint64_t v) { return v != kFree; });
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
+IdMap map_of_integers(const RatingStore& store, std::uint32_t Rating::*id, const ParallelFor& parallel) {
+  std::vector<std::uint32_t> highest(store.chunks(), 0);
+  parallel(store.chunks(), [&](std::size_t c) {
+    for (const Rating& r : store.chunk(c)) highest[c] = std::max(highest[c], r.*id);
+  });
+  const std::uint32_t top = *std::max_element(highest.begin(), highest.end());
+  constexpr std::uint64_t kBitsPerRating = 32, kAlwaysFine = 1 << 23;
+  const bool bits = top <= kBitsPerRating * store.size() + kAlwaysFine;
+  return IdMap::from_integers(bits ? distinct_by_bits(store, id, top, parallel) : distinct_by_hash(store, id));
+}
+
+// All strings are plain integers (some too large for 32 bits): ascending by value; the table says where each one goes.
+bool integers_in_disguise(const TextIds& texts, std::vector<std::uint32_t>& table, IdMap& map) {
+  std::vector<std::uint64_t> values(texts.size());
+  for (std::uint32_t i = 0; i < texts.size(); ++i) {
+    if (!plain_integer(texts[i], values[i])) return false;
+  }
+  std::vector<std::uint32_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return values[a] < values[b]; });
+  table.resize(order.size());
+  for (std::uint32_t rank = 0; rank < order.size(); ++rank) table[order[rank]] = rank;
+  std::sort(values.begin(), values.end());
+  map = IdMap::from_integers(std::move(values));
+  return true;
+}
+
+}  // namespace
+
+ColumnTranslation RatingColumn::finish(const RatingStore& store, const IdMap* known, const ParallelFor& parallel,
+                                       IdMap& map) {
+  if (integers_) {
+    if (known == nullptr) map = map_of_integers(store, id_, parallel);
+    return ColumnTranslation::by_map(known != nullptr ? *known : map);
+  }
+  std::vector<std::uint32_t> table;
+  if (known != nullptr) {
+    table.resize(texts_.size());
+    for (std::uint32_t i = 0; i < texts_.size(); ++i) table[i] = known->find(texts_[i]);
+  } else if (!integers_in_disguise(texts_, table, map)) {
+    map = IdMap::from_texts(std::move(texts_));
+  }
+  return ColumnTranslation::by_table(std::move(table));
+}
+
+}  // namespace orrery

@@ -1,0 +1,57 @@
+// The inner loop of the ratings reader: lines of one piece of text to 12-byte ratings. Ids stay integers as long as the
+// column allows it, which needs no look-up at all; the first id that is no small plain integer turns the column of its
+// piece into numbered strings.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+
+#include "engine/data/format.h"
+#include "engine/data/pieces.h"
+#include "engine/data/rating_store.h"
+#include "engine/data/text_ids.h"
+
+namespace orrery {
+
+/// What a line looks like. The defaults are those of triples; MatrixMarket narrows them.
+struct RatingSyntax {
+  Separator separator = Separator::blanks;
+  char comment = '#';
+  std::uint32_t least_columns = 3;  ///< 2: the value may be missing
+  std::uint32_t most_columns = 4;
+  float missing_value = std::numeric_limits<float>::quiet_NaN();
+  bool indices = false;  ///< ids are indices from 1 to rows or columns, nothing else
+  std::uint64_t rows = 0;
+  std::uint64_t columns = 0;
+  bool users_as_text = false;  ///< an earlier piece had string ids: do not try integers first
+  bool items_as_text = false;
+};
+
+/// The ids of one column in one piece: the ratings hold either the ids themselves or indices into `texts`.
+struct IdColumn {
+  bool integers = true;
+  TextIds texts;
+
+  /// Renumbers `count` ratings that hold integers, in the order of their first appearance.
+  void to_texts(Rating* ratings, std::size_t count, std::uint32_t Rating::*id);
+};
+
+/// What was parsed of one piece.
+struct RatingPiece : PieceStatus {
+  std::unique_ptr<Rating[]> ratings;
+  std::size_t capacity = 0;
+  std::size_t count = 0;
+  IdColumn users;
+  IdColumn items;
+  std::uint64_t fourth_columns = 0;
+
+  void clear();
+  /// Makes room for as many ratings as `bytes` of text can hold; keeps nothing.
+  void reserve(std::size_t bytes);
+};
+
+/// Parses all lines of a piece, up to the first fault.
+void parse_rating_lines(const RatingSyntax& syntax, TextPiece piece, RatingPiece& out);
+
+}  // namespace orrery
