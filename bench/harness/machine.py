@@ -60,12 +60,18 @@ def machine():
 
 
 def _caches():
+    """Sizes of the data caches of core 0, from the kernel, or else (virtual machines) from the C library's CPUID."""
     found = {}
     for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         level = (index / "level").read_text().strip()
         kind = (index / "type").read_text().strip()
         if kind != "Instruction":
             found[f"L{level}"] = (index / "size").read_text().strip()
+    if not found:
+        for level, name in (("L1", "LEVEL1_DCACHE_SIZE"), ("L2", "LEVEL2_CACHE_SIZE"), ("L3", "LEVEL3_CACHE_SIZE")):
+            size = _output(["getconf", name])
+            if size.isdigit() and int(size) > 0:
+                found[level] = f"{int(size) // 1024}K"
     return found
 
 
