@@ -58,7 +58,7 @@ def judge(counted, baseline, band):
         now, before = counted.get(kernel), baseline.get(kernel)
         if now is None or before is None:
             rows.append((kernel, "gone" if now is None else "new", before, now))
-        elif abs(now / before - 1) <= band:
+        elif abs(now - before) <= band * before:
             rows.append((kernel, "ok", before, now))
         else:
             rows.append((kernel, "more" if now > before else "fewer", before, now))
