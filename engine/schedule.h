@@ -24,6 +24,8 @@ class Schedule {
   virtual bool chained() const = 0;
   /// Blocks have ids in [0, blocks()).
   virtual BlockId blocks() const { return 0; }
+  /// Groups have ids in [0, groups()); each has its own replica of the blocks.
+  virtual std::uint32_t groups() const { return 1; }
   virtual const char* name() const = 0;
 };
 
@@ -68,6 +70,7 @@ class HybridSchedule final : public Schedule {
   void plan(Clock clock, ClockPlan& out) override;
   bool chained() const override { return true; }
   BlockId blocks() const override { return blocks_; }
+  std::uint32_t groups() const override { return groups_; }
   const char* name() const override { return "hybrid"; }
 
  private:

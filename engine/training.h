@@ -57,6 +57,7 @@ struct StopRules {
 };
 
 struct TrainOptions {
+  WorkerId workers = 1;
   StopRules stop;
   Clock clocks_per_iteration = 1;
   Clock evaluate_every = 1;       ///< iterations between evaluations; the last one is always evaluated
@@ -98,8 +99,10 @@ struct TrainResult {
   Evaluation final;           ///< of the state that was kept
 };
 
-/// Trains from `start` (0, or from what load_training_state gave back). `interrupted` is asked at every clock; when it turns true the
-/// clock is finished, a checkpoint is written if they are on, and the training returns.
+/// Trains from the beginning, or from the sections of a checkpoint. `interrupted` is asked at every clock; when it turns true
+/// the clock is finished, a checkpoint is written if they are on, and the training returns.
+/// @throws whatever a unit, an evaluation or the observer throws, when nothing runs any more; Error (data) for sections that
+/// do not fit.
 TrainResult train(Engine& engine, Schedule& schedule, Trainee& trainee, const TrainOptions& options,
                   TrainingObserver& observer, const std::atomic<bool>& interrupted,
                   const std::vector<StateSection>* resume_from = nullptr);
