@@ -1,0 +1,111 @@
+// The binary: picks the command, and is the one place where an error becomes a message and an exit code.
+#include <csignal>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "engine/error.h"
+#include "engine/params.h"
+#include "engine/run_record.h"
+#include "numa/memory.h"
+#include "tools/commands.h"
+#include "tools/output.h"
+
+namespace {
+
+using orrery::tools::Words;
+
+struct Command {
+  const char* name;
+  const char* summary;
+  int (*run)(Words);
+};
+
+constexpr Command kCommands[] = {
+    {"train", "train a model on data", orrery::tools::train_command},
+    {"predict", "one prediction a line for data", orrery::tools::predict_command},
+    {"evaluate", "the held-out metrics of a model on data", orrery::tools::evaluate_command},
+    {"recommend", "the best items for a user", orrery::tools::recommend_command},
+    {"infer", "latent state of unseen data", orrery::tools::infer_command},
+    {"verify", "re-check the defining property of a finished run", orrery::tools::verify_command},
+    {"topology", "what the engine sees of the machine and where it would put things", orrery::tools::topology_command},
+    {"data", "describe, generate, split, convert data sets", orrery::tools::data_command},
+    {"list", "the algorithms", orrery::tools::list_command},
+    {"describe", "an algorithm: objective, reference, parameters", orrery::tools::describe_command},
+};
+
+std::string help() {
+  std::string text =
+      "orrery trains iterative-convergent machine-learning models on many-core machines.\n\n"
+      "Usage: orrery COMMAND …      (orrery COMMAND --help says more)\n\n";
+  std::vector<std::vector<std::string>> rows;
+  for (const Command& command : kCommands) rows.push_back({std::string{"  "} + command.name, command.summary});
+  return text + orrery::tools::aligned(rows) +
+         "\nFirst result: tools/quickstart, or\n"
+         "  orrery train mf RATINGS --out DIR      RATINGS has `user item rating` lines\n";
+}
+
+/// Ranks that know nothing of each other would all write to one --out.
+void refuse_mpi() {
+  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    const char* size = std::getenv(variable);
+    if (size == nullptr || std::atoi(size) <= 1) continue;
+    throw orrery::usage_error(std::string{"started as "} + size + " ranks (" + variable +
+                              "), but this build runs on one node only: start it without mpirun");
+  }
+}
+
+int run(Words words) {
+  if (words.empty()) {
+    orrery::tools::complain(help());
+    return static_cast<int>(orrery::ErrorKind::usage);
+  }
+  const std::string& name = words.front();
+  if (name == "--help" || name == "-h" || name == "help") {
+    orrery::tools::print(help());
+    return 0;
+  }
+  if (name == "--version") {
+    orrery::tools::print("orrery " + std::string{orrery::orrery_version()} + "\n");
+    return 0;
+  }
+  std::vector<std::string> names;
+  for (const Command& command : kCommands) {
+    names.emplace_back(command.name);
+    if (name != command.name) continue;
+    refuse_mpi();
+    return command.run(words.subspan(1));
+  }
+  throw orrery::usage_error("unknown command " + orrery::quoted(name) + orrery::suggestion(name, names) +
+                            " (orrery --help lists the commands)");
+}
+
+int report(int exit_code, const std::string& message) {
+  orrery::tools::complain("orrery: " + message + "\n");
+  return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // A closed pipe is an error of one write, not the end of a training.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is an error of one write too
+  try {
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    return run(words);
+  } catch (const orrery::Error& error) {
+    return report(error.exit_code(), error.what());
+  } catch (const orrery::tools::BrokenPipe&) {
+    return 0;
+  } catch (const orrery::MemoryError& error) {
+    return report(static_cast<int>(orrery::ErrorKind::usage), std::string{"out of memory: "} + error.what());
+  } catch (const std::bad_alloc&) {
+    return report(static_cast<int>(orrery::ErrorKind::usage),
+                  "out of memory: the run does not fit; see the estimate above, and --memory-limit");
+  } catch (const std::exception& error) {
+    return report(static_cast<int>(orrery::ErrorKind::internal), std::string{"internal error: "} + error.what());
+  }
+}

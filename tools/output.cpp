@@ -1,0 +1,123 @@
+#include "tools/output.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <streambuf>
+#include <system_error>
+
+#include "engine/atomic_file.h"
+#include "engine/error.h"
+
+namespace orrery::tools {
+
+namespace {
+
+/// 0, or the error number of the write that failed.
+int write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+void write_or_throw(int descriptor, std::string_view text, const std::string& name) {
+  const int error_number = write_all(descriptor, text);
+  if (error_number == EPIPE) throw BrokenPipe();
+  if (error_number != 0) throw output_error(name, error_number);
+}
+
+/// An ostream's way to an open descriptor; the exceptions pass through the stream because its mask asks for them.
+class DescriptorBuffer final : public std::streambuf {
+ public:
+  DescriptorBuffer(int descriptor, std::string name) : descriptor_(descriptor), name_(std::move(name)) {}
+  void flush() {
+    write_or_throw(descriptor_, pending_, name_);
+    pending_.clear();
+  }
+
+ protected:
+  int_type overflow(int_type symbol) override {
+    if (traits_type::eq_int_type(symbol, traits_type::eof())) return traits_type::not_eof(symbol);
+    const char byte = traits_type::to_char_type(symbol);
+    xsputn(&byte, 1);
+    return symbol;
+  }
+  std::streamsize xsputn(const char* text, std::streamsize count) override {
+    constexpr std::size_t kMost = std::size_t{1} << 16;
+    pending_.append(text, static_cast<std::size_t>(count));
+    if (pending_.size() >= kMost) flush();
+    return count;
+  }
+
+ private:
+  int descriptor_;
+  std::string name_;
+  std::string pending_;
+};
+
+void write_stream(int descriptor, const std::string& name, const std::function<void(std::ostream&)>& write) {
+  DescriptorBuffer buffer(descriptor, name);
+  std::ostream stream(&buffer);
+  stream.exceptions(std::ios::badbit | std::ios::failbit);
+  write(stream);
+  buffer.flush();
+}
+
+/// A descriptor that is closed at the end of its scope.
+struct OpenDescriptor {
+  int number;
+  ~OpenDescriptor() { ::close(number); }
+};
+
+}  // namespace
+
+void print(std::string_view text) { write_or_throw(STDOUT_FILENO, text, "standard output"); }
+
+void complain(std::string_view text) { static_cast<void>(write_all(STDERR_FILENO, text)); }
+
+void write_result(const std::string& path, const std::function<void(std::ostream&)>& write) {
+  namespace fs = std::filesystem;
+  if (path == "-") {
+    write_stream(STDOUT_FILENO, "standard output", write);
+    return;
+  }
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::is_directory(status)) throw output_error(path, EISDIR);
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    const OpenDescriptor device{::open(path.c_str(), O_WRONLY | O_CLOEXEC)};
+    if (device.number < 0) throw output_error(path, errno);
+    write_stream(device.number, path, write);
+    return;
+  }
+  AtomicFile file(fs::exists(status) ? fs::canonical(path) : fs::path(path));
+  write(file.stream());
+  file.commit();
+}
+
+std::string aligned(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> width;
+  for (const auto& row : rows) {
+    width.resize(std::max(width.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      line += row[i] + std::string(width[i] - row[i].size() + 2, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace orrery::tools

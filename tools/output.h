@@ -1,0 +1,34 @@
+// What goes to standard output, and what happens when it cannot: a full disk is exit code 5, a reader that has seen
+// enough (`orrery list | head -1`) ends the program quietly.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace orrery::tools {
+
+/// The reader of standard output is gone: nothing more to do, nothing to complain about.
+class BrokenPipe : public std::exception {
+ public:
+  const char* what() const noexcept override { return "standard output was closed by its reader"; }
+};
+
+/// Writes all of `text` to standard output, unbuffered. @throws BrokenPipe, Error (output).
+void print(std::string_view text);
+/// Writes to standard error as far as that works; diagnostics have nowhere else to go.
+void complain(std::string_view text);
+
+/// Lets `write` fill the file that a command was told to write: whole or not at all when `path` is a regular file or
+/// none yet (where a link leads, not in its place), as it comes when it is a device or a pipe, and on standard output
+/// when it is
+/// "-". @throws Error (output), BrokenPipe, and what `write` throws.
+void write_result(const std::string& path, const std::function<void(std::ostream&)>& write);
+
+/// Columns padded to the widest cell, two blanks between, no blanks at the ends of lines.
+std::string aligned(const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace orrery::tools

@@ -1,0 +1,42 @@
+// What happens at the cuts of a training: a line in metrics.jsonl, the status line, a checkpoint written behind.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/checkpoint_store.h"
+#include "engine/metrics.h"
+#include "engine/progress.h"
+#include "engine/training.h"
+
+namespace orrery::tools {
+
+class RunObserver final : public TrainingObserver {
+ public:
+  /// `checkpoints` may be null when they are off. `iterations` is the limit, for the status line; `valid_name` names
+  /// what Evaluation::valid is, empty without held-out data.
+  RunObserver(MetricsFile& metrics, CheckpointStore* checkpoints, Progress& progress, Clock iterations,
+              std::string valid_name)
+      : metrics_(metrics),
+        checkpoints_(checkpoints),
+        progress_(progress),
+        iterations_(iterations),
+        valid_name_(std::move(valid_name)) {}
+
+  void evaluated(const ProgressPoint& point) override;
+  void checkpoint(Clock iteration, std::vector<StateSection>&& state) override;
+
+ private:
+  std::string status(const ProgressPoint& point) const;
+
+  MetricsFile& metrics_;
+  CheckpointStore* checkpoints_;
+  Progress& progress_;
+  Clock iterations_;
+  std::string valid_name_;
+};
+
+/// `value` with `digits` after the point, for people.
+std::string fixed_text(double value, int digits);
+
+}  // namespace orrery::tools

@@ -1,0 +1,350 @@
+#include "tools/train_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "engine/checksum.h"
+#include "engine/error.h"
+#include "engine/memory_estimate.h"
+#include "engine/metrics.h"
+#include "engine/simd.h"
+#include "numa/memory.h"
+#include "numa/topology_report.h"
+#include "tools/commands.h"
+#include "tools/model_access.h"
+#include "tools/output.h"
+#include "tools/toml.h"
+#include "tools/train_observer.h"
+
+namespace orrery::tools {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+ExistingRun existing_run(const SessionOptions& session) {
+  if (session.resume && session.overwrite) throw usage_error("--resume and --overwrite exclude each other");
+  if (session.resume) return ExistingRun::resume;
+  return session.overwrite ? ExistingRun::overwrite : ExistingRun::refuse;
+}
+
+std::string absolute(const std::string& path) { return std::filesystem::absolute(path).lexically_normal().string(); }
+
+std::string joined(const std::vector<std::string>& words, const char* separator) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : separator) + word;
+  return text;
+}
+
+/// A word as a POSIX shell takes it back.
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string quoted_word = "'";
+  for (const char c : word) quoted_word += c == '\'' ? std::string{"'\\''"} : std::string(1, c);
+  return quoted_word + "'";
+}
+
+std::string to_json(const Fingerprint& fingerprint) {
+  Json object = Json::object();
+  for (const auto& [key, value] : fingerprint.items()) object[key] = value;
+  return object.dump();
+}
+
+/// The command that goes on with this run.
+std::string resume_command(const std::vector<std::string>& command) {
+  std::vector<std::string> words;
+  for (const std::string& word : command) {
+    if (word != "--overwrite" && word != "--resume") words.push_back(shell_word(word));
+  }
+  words.emplace_back("--resume");
+  return joined(words, " ");
+}
+
+}  // namespace
+
+TrainRun::TrainRun(TrainRequest& request, RunOptions& options, const SessionOptions& session, Progress& progress)
+    : request_(request), options_(options), session_(session), progress_(progress) {}
+
+TrainRun::~TrainRun() = default;
+
+int TrainRun::run() {
+  check_options();
+  directory_ = std::make_unique<RunDirectory>(options_.out, existing_run(session_));
+  open_engine();
+  load();
+  check_memory();
+  prepare();
+  find_checkpoint();
+  stop_if_interrupted();
+  start_files();
+  const TrainResult result = train_model();
+  if (result.stopped_by == StoppedBy::interrupt) return interrupted(result);
+  finish_record(result, write_model());
+  print_summary(result);
+  if (options_.verify && !verify_run(options_.out, *engine_, session_.quiet)) return kVerifyFailed;
+  return exit_code(result.stopped_by);
+}
+
+void TrainRun::check_options() {
+  options_.settle_consistency();
+  const std::vector<std::string>& offered = request_.algorithm->info().schedules;
+  const bool known = std::find(offered.begin(), offered.end(), options_.schedule) != offered.end();
+  if (options_.schedule != "auto" && !known) {
+    throw usage_error("--schedule: " + request_.algorithm->info().name + " offers auto, " + joined(offered, ", ") +
+                      "; got " + orrery::quoted(options_.schedule) + suggestion(options_.schedule, offered));
+  }
+  if (options_.stop.patience > 0 && options_.valid.empty() && options_.params.was_set("patience")) {
+    throw usage_error("--patience needs held-out data: --valid FILE");
+  }
+}
+
+void TrainRun::open_engine() {
+  EngineOptions engine_options = options_.engine_options();
+  const std::optional<RunRecord>& before = directory_->resumed();
+  // Bits are promised per kernel level: a resumed run goes on at its own.
+  if (before && options_.simd == "auto") engine_options.simd = resolve_simd(before->simd);
+  engine_ = std::make_unique<Engine>(engine_options);
+  say_warnings();
+}
+
+void TrainRun::load() {
+  const auto start = std::chrono::steady_clock::now();
+  DataRequest data{.path = request_.data, .format = options_.format, .valid = {}, .init = {}};
+  if (!options_.valid.empty()) data.valid = options_.valid;
+  if (!options_.init.empty()) data.init = options_.init;
+  progress_.status("loading " + request_.data);
+  request_.algorithm->load(data, *engine_);
+  seconds_loading_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  workers_ = options_.workers ? static_cast<WorkerId>(*options_.workers) : request_.algorithm->default_workers();
+  if (engine_->threads() > workers_) {
+    engine_->warn("more threads (" + std::to_string(engine_->threads()) + ") than workers (" +
+                  std::to_string(workers_) + "): " + std::to_string(engine_->threads() - workers_) +
+                  " have nothing to do");
+  }
+  say_warnings();
+}
+
+void TrainRun::check_memory() {
+  const MemoryEstimate estimate = request_.algorithm->memory(workers_);
+  progress_.note("memory needed at the peak:\n" + estimate.table());
+  if (options_.memory_limit.empty()) {
+    const AvailableMemory memory = available_memory();
+    const bool limited = memory.limit_bytes > 0 && memory.limit_bytes < memory.physical_bytes;
+    estimate.require_fits(limited ? memory.limit_bytes : memory.physical_bytes,
+                          limited ? "limit of " + memory.limited_by : "memory of this machine");
+  } else {
+    estimate.require_fits(parse_bytes("--memory-limit", options_.memory_limit), "--memory-limit");
+  }
+}
+
+void TrainRun::prepare() {
+  progress_.status("laying out the data for " + std::to_string(workers_) + " workers");
+  const auto start = std::chrono::steady_clock::now();
+  training_ = request_.algorithm->prepare(*engine_, workers_, options_.seed, options_.schedule);
+  seconds_loading_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!training_.schedule_reason.empty()) {
+    progress_.note(std::string{"schedule: "} + training_.schedule->name() + ": " + training_.schedule_reason);
+  }
+  say_warnings();
+}
+
+/// What the bits depend on. Held-out data count only where they decide when to stop.
+Fingerprint TrainRun::fingerprint() const {
+  Fingerprint all;
+  all.add("algorithm", request_.algorithm->info().name);
+  const ParamSet& params = request_.algorithm->params();
+  for (const std::string& name : params.names()) all.add(name, params.get(name));
+  const bool valid_decides = options_.stop.patience > 0 && !options_.valid.empty();
+  all.add("data", checksum_text(request_.algorithm->data_summary().checksum))
+      .add("valid", valid_decides ? checksum_text(checksum(read_text_file(options_.valid))) : "")
+      .add("valid-every", valid_decides ? std::to_string(options_.valid_every) : "")
+      .add("patience", valid_decides ? std::to_string(options_.stop.patience) : "")
+      .add("init", options_.init.empty() ? "" : ModelReader(options_.init).model_checksum())
+      .add("workers", std::to_string(workers_))
+      .add("schedule", training_.schedule->name())
+      .add("consistency", to_string(options_.consistency))
+      .add("staleness", std::to_string(options_.staleness))
+      .add("seed", std::to_string(options_.seed))
+      .add("simd", std::string{to_string(engine_->simd())});
+  return all;
+}
+
+void TrainRun::compare_with_record(const Fingerprint& mine) const {
+  for (const auto& [name, text] : directory_->resumed()->more_json) {
+    if (name != "fingerprint") continue;
+    Fingerprint there;
+    for (const auto& [key, value] : Json::parse(text).items()) there.add(key, value.get<std::string>());
+    const std::string differences = mine.differences(there);
+    if (differences.empty()) return;
+    throw usage_error("--resume: the run in " + options_.out + " is another one: " + differences);
+  }
+}
+
+void TrainRun::find_checkpoint() {
+  if (options_.checkpoint_every == 0 && !session_.resume) return;
+  const Fingerprint mine = fingerprint();
+  record_.more_json.emplace_back("fingerprint", to_json(mine));
+  checkpoints_ = std::make_unique<CheckpointStore>(directory_->checkpoint_directory(), mine);
+  if (!session_.resume) return;
+  if (directory_->resumed()) compare_with_record(mine);
+  CheckpointStore::Found found = checkpoints_->newest_valid();
+  for (const std::string& reason : found.refused) engine_->warn("checkpoint not used: " + reason);
+  resume_from_ = std::move(found.checkpoint);
+  if (resume_from_) {
+    progress_.note("resuming after iteration " + std::to_string(resume_from_->clock));
+  } else {
+    engine_->warn("--resume: no checkpoint to go on from in " + directory_->checkpoint_directory().string() +
+                  "; starting anew");
+  }
+  say_warnings();
+}
+
+std::string TrainRun::data_json() const {
+  const DataSummary summary = request_.algorithm->data_summary();
+  Json data{
+      {"path", absolute(request_.data)}, {"format", summary.format}, {"checksum", checksum_text(summary.checksum)}};
+  for (const auto& [name, text] : summary.shape) data[name] = Json::parse(text);
+  if (!options_.valid.empty()) data["valid"] = absolute(options_.valid);
+  return data.dump();
+}
+
+void TrainRun::start_files() {
+  const std::size_t orphans = directory_->begin();
+  if (orphans > 0) engine_->warn("removed " + std::to_string(orphans) + " half-written files of a killed run");
+  say_warnings();
+  record_.command = request_.command;
+  record_.algorithm = request_.algorithm->info().name;
+  Json parameters = Json::parse(request_.algorithm->params().to_json());
+  const Json common = Json::parse(options_.params.to_json());
+  for (const auto& [name, value] : common.items()) {
+    if (name != "out") parameters[name] = value;
+  }
+  record_.parameters_json = parameters.dump();
+  record_.data_json = data_json();
+  record_.format = request_.algorithm->data_summary().format;
+  record_.topology_json = topology_record(engine_->topology());
+  record_.threads = engine_->threads();
+  record_.workers = workers_;
+  record_.ranks = engine_->transport().nodes();
+  record_.consistency = to_string(options_.consistency);
+  record_.staleness = options_.staleness;
+  record_.schedule = training_.schedule->name();
+  record_.more_json.emplace_back("schedule_reason", Json(training_.schedule_reason).dump());
+  record_.simd = std::string{to_string(engine_->simd())};
+  record_.seed = options_.seed;
+  record_.warnings = engine_->warnings();
+  write_run_record(directory_->record_file(), record_);
+}
+
+TrainOptions TrainRun::train_options() const {
+  TrainOptions train;
+  train.workers = workers_;
+  train.stop = options_.stop;
+  train.clocks_per_iteration = training_.clocks_per_iteration;
+  train.evaluate_every = options_.valid_every;
+  train.has_valid = !options_.valid.empty();
+  train.smaller_is_better = !train.has_valid || request_.algorithm->info().smaller_is_better;
+  train.checkpoint_every = options_.checkpoint_every;
+  return train;
+}
+
+TrainResult TrainRun::train_model() {
+  MetricsFile metrics = resume_from_ ? MetricsFile(directory_->metrics_file(), resume_from_->clock)
+                                     : MetricsFile(directory_->metrics_file());
+  RunObserver observer(metrics, checkpoints_.get(), progress_, options_.stop.iterations,
+                       options_.valid.empty() ? "" : request_.algorithm->info().metric);
+  const std::vector<StateSection>* start = resume_from_ ? &resume_from_->sections : nullptr;
+  TrainResult result =
+      train(*engine_, *training_.schedule, *training_.trainee, train_options(), observer, interrupt_.flag(), start);
+  if (checkpoints_) checkpoints_->wait();
+  metrics.sync();
+  progress_.clear();
+  return result;
+}
+
+std::string TrainRun::write_model() {
+  progress_.status("writing the model");
+  const Algorithm& algorithm = *request_.algorithm;
+  const Json metadata{{"orrery", orrery_version()},
+                      {"algorithm", algorithm.info().name},
+                      {"parameters", Json::parse(request_.algorithm->params().to_json())}};
+  ModelWriter writer(directory_->path());
+  algorithm.write_model(writer);
+  std::string checksum = writer.finish(metadata.dump());
+  progress_.clear();
+  return checksum;
+}
+
+std::string TrainRun::metric_name() const {
+  return options_.valid.empty() ? "objective" : request_.algorithm->info().metric;
+}
+
+double TrainRun::metric_value(const Evaluation& evaluation) const {
+  return evaluation.valid ? *evaluation.valid : evaluation.objective;
+}
+
+void TrainRun::finish_record(const TrainResult& result, const std::string& model_checksum) {
+  RunResult& out = record_.result.emplace();
+  out.iterations = result.iterations;
+  out.seconds = result.seconds;
+  out.seconds_loading = seconds_loading_;
+  out.metric = metric_name();
+  out.value = metric_value(result.final);
+  out.stopped_by = std::string{to_string(result.stopped_by)};
+  out.peak_rss_bytes = peak_rss_bytes();
+  out.model_checksum = model_checksum;
+  out.more = {{"best_iteration", result.best_iteration},
+              {"objective", result.final.objective},
+              {"wait_seconds", result.wait_seconds}};
+  for (const auto& [name, value] : result.final.extra) out.more.push_back({name, value});
+  say_warnings();
+  record_.warnings = engine_->warnings();
+  write_run_record(directory_->record_file(), record_);
+}
+
+int TrainRun::interrupted(const TrainResult& result) {
+  finish_record(result, "");
+  std::string text = "orrery: interrupted after iteration " + std::to_string(result.iterations) + "; ";
+  text += options_.checkpoint_every > 0 ? "go on with: " + resume_command(request_.command)
+                                        : "checkpoints were off (--checkpoint-every), so nothing is kept";
+  complain(text + "\n");
+  return kInterrupted;
+}
+
+void TrainRun::stop_if_interrupted() const {
+  if (interrupt_.requested()) throw Error(ErrorKind::interrupted, "interrupted before training; nothing was written");
+}
+
+void TrainRun::print_summary(const TrainResult& result) const {
+  if (session_.quiet) return;
+  std::string text = request_.algorithm->info().name + ": " + std::to_string(result.iterations) + " iterations, " +
+                     fixed_text(result.seconds, 2) + " s of training, " + fixed_text(seconds_loading_, 2) +
+                     " s of loading; stopped by " + std::string{to_string(result.stopped_by)} + "\n";
+  if (result.best_iteration != result.iterations) {
+    text += "kept the model of iteration " + std::to_string(result.best_iteration) + ", the best on held-out data\n";
+  }
+  text += (options_.valid.empty() ? "" : "held-out ") + metric_name() + " " +
+          fixed_text(metric_value(result.final), 5) + "\n";
+  print(text + "model in " + directory_->model_directory().string() + "\n");
+}
+
+int TrainRun::exit_code(StoppedBy reason) const {
+  const bool goal = options_.stop.target.has_value() && options_.params.was_set("target");
+  const bool rest = options_.stop.tolerance.has_value() && options_.params.was_set("tolerance");
+  const bool reached = reason == StoppedBy::target || reason == StoppedBy::tolerance;
+  if ((!goal && !rest) || reached) return kDone;
+  progress_.note(std::string{goal ? "--target" : "--tolerance"} + " was not reached: stopped by " +
+                 std::string{to_string(reason)});
+  return kNotReached;
+}
+
+void TrainRun::say_warnings() {
+  const std::vector<std::string> warnings = engine_->warnings();
+  for (; warnings_said_ < warnings.size(); ++warnings_said_) progress_.warn(warnings[warnings_said_]);
+}
+
+}  // namespace orrery::tools

@@ -1,0 +1,84 @@
+// One run of `orrery train`, from the directory to the exit code. Keeps the promises of design sections 10 and 11 on
+// the side of files: nothing is written before the input has been read, everything appears whole or not at all, and a
+// run that was killed or interrupted goes on to the same bits.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "algorithms/algorithm.h"
+#include "engine/checkpoint_store.h"
+#include "engine/engine.h"
+#include "engine/interrupt.h"
+#include "engine/progress.h"
+#include "engine/run_directory.h"
+#include "engine/run_record.h"
+#include "engine/training.h"
+#include "tools/run_options.h"
+
+namespace orrery::tools {
+
+/// Everything that has been said about a run before it starts.
+struct TrainRequest {
+  const AlgorithmEntry* entry = nullptr;
+  std::unique_ptr<Algorithm> algorithm;  ///< its params() are set
+  std::string data;
+  std::vector<std::string> command;  ///< as typed, for run.json and for the words on how to resume
+};
+
+/// One use: construct, run(). The calls of run() are its steps, in order.
+class TrainRun {
+ public:
+  /// `request`, `options` and `session` must outlive it.
+  TrainRun(TrainRequest& request, RunOptions& options, const SessionOptions& session, Progress& progress);
+  ~TrainRun();
+
+  /// Returns the exit code of a run that did not throw: 0, 1 (a goal was not reached), 4 (--verify), 130.
+  int run();
+
+ private:
+  void check_options();
+  void open_engine();
+  void load();
+  void check_memory();
+  void prepare();
+  void find_checkpoint();
+  void compare_with_record(const Fingerprint& mine) const;
+  void start_files();
+  TrainResult train_model();
+  std::string write_model();
+  void finish_record(const TrainResult& result, const std::string& model_checksum);
+  int interrupted(const TrainResult& result);
+  void print_summary(const TrainResult& result) const;
+  bool verified();
+  int exit_code(StoppedBy reason) const;
+
+  Fingerprint fingerprint() const;
+  TrainOptions train_options() const;
+  std::string data_json() const;
+  std::string metric_name() const;
+  double metric_value(const Evaluation& evaluation) const;
+  void say_warnings();
+  void stop_if_interrupted() const;
+
+  TrainRequest& request_;
+  RunOptions& options_;
+  const SessionOptions& session_;
+  Progress& progress_;
+  InterruptGuard interrupt_;
+
+  std::unique_ptr<RunDirectory> directory_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<CheckpointStore> checkpoints_;
+  std::optional<Checkpoint> resume_from_;
+  WorkerId workers_ = 0;
+  Training training_;
+  RunRecord record_;
+  double seconds_loading_ = 0;
+  std::size_t warnings_said_ = 0;
+};
+
+}  // namespace orrery::tools
