@@ -64,8 +64,9 @@ struct Kernels {
   ///   h_i += s_i (e_i w_u − decay_i h_i)           b_i likewise with w = 1
   ///   energy_u += gain Σ e_i²                      energy_i += gain e_i²
   /// Batches follow each other in the order of the cell. `stride` = padded rank. About 2·rank·8 flops a rating.
-  void (*train_cell)(const CellView& cell, FactorRows rows, FactorRows columns, std::size_t stride,
-                     const StepRule& step);
+  /// @return Σ e² over the cell, each e as it was before its step: what the progress line's training error is made of
+  double (*train_cell)(const CellView& cell, FactorRows rows, FactorRows columns, std::size_t stride,
+                       const StepRule& step);
   /// Σ e² and Σ |e| over `count` held-out ratings with ids into the whole model, in order, in double.
   ErrorSums (*measure)(const std::uint32_t* rows, const std::uint32_t* columns, const float* values, std::size_t count,
                        ConstFactorRows row_model, ConstFactorRows column_model, std::size_t stride);
