@@ -125,6 +125,8 @@ AvailableMemory available_memory() {
 std::uint64_t available_memory(const Topology& topology, unsigned domain) {
   const Domain& home = topology.domains().at(domain);
   if (!topology.is_this_system() || home.memory_node < 0) return 0;
+  // With one node it is all the memory there is, also what a virtual machine added later without telling the node.
+  if (topology.domains().size() == 1 && topology.memory_only().empty()) return available_memory().available_bytes;
   return detail::node_available_bytes("", home.memory_node).value_or(0);
 }
 

@@ -225,6 +225,10 @@ ThreadPin& ThreadPin::operator=(ThreadPin&& other) noexcept {
 
 ThreadPin::~ThreadPin() { release(); }
 
+void ThreadPin::restore_to(const std::vector<unsigned>& pus) {
+  if (bound_) former_mask_ = detail::mask_of(pus);
+}
+
 void ThreadPin::release() noexcept {
   // A refusal here means that all CPUs of the former mask have gone; the kernel has then chosen others itself.
   if (bound_) detail::set_thread_mask(thread_, former_mask_);

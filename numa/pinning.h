@@ -73,6 +73,9 @@ class ThreadPin {
   bool bound() const noexcept { return bound_; }
   /// Why the thread is not bound although it should be; empty otherwise.
   const std::string& reason() const noexcept { return reason_; }
+  /// From now on these PUs are given back instead of the former mask. For threads that were made by a bound thread:
+  /// they inherit its mask at birth, and giving that back would leave them on one PU for ever.
+  void restore_to(const std::vector<unsigned>& pus);
   /// Gives back the former mask now; afterwards not bound.
   void release() noexcept;
 

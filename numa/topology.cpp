@@ -227,6 +227,16 @@ unsigned Topology::allowed_pus() const noexcept {
   return count;
 }
 
+std::vector<unsigned> Topology::pus() const {
+  std::vector<unsigned> result;
+  for (const Domain& domain : domains_) {
+    const std::vector<unsigned> more = domain.pus();
+    result.insert(result.end(), more.begin(), more.end());
+  }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
 int Topology::domain_of_pu(unsigned pu) const noexcept {
   for (const Domain& domain : domains_) {
     for (const Core& core : domain.cores) {

@@ -95,6 +95,8 @@ class Topology {
   /// Cores and PUs (hardware threads) of all domains, that is, those this process may use.
   unsigned allowed_cores() const noexcept;
   unsigned allowed_pus() const noexcept;
+  /// The PUs of all domains, ascending.
+  std::vector<unsigned> pus() const;
   /// CPUs' worth of time that the control group grants (cpu.max), 0 if unlimited or unknown.
   double cpu_quota() const noexcept { return cpu_quota_; }
   /// Domain that owns the PU, -1 if none does.
