@@ -58,13 +58,15 @@ def _roofline(measurements):
     for case in measurements.cases.values():
         for contender in case["contenders"]:
             for key, value in contender["summary"].items():
-                if key.startswith("bandwidth_rmw/") and key.endswith(".bytes_per_second") and value:
-                    roofs[key.split("/")[1].split(".")[0]] = value["median"]
+                if key.startswith("bandwidth_") and key.endswith(".bytes_per_second") and value:
+                    kind, level = key.rsplit(".", 1)[0].split("/")
+                    roofs[level + (", rows" if kind == "bandwidth_rows" else "")] = value["median"]
                 if key.endswith(".bytes_per_update") and value:
                     kernels.append((key.rsplit(".", 1)[0], contender["summary"]))
     if not roofs or not kernels:
         return ""
-    lines = ["## Roofline\n", "Read-modify-write bandwidth of one core, measured in the same run: " +
+    lines = ["## Roofline\n", "Read-modify-write bandwidth of one core (a sweep, and rows of 256 bytes in random order), bytes counted "
+             "once, measured in the same run: " +
              ", ".join(f"{name} {value / 1e9:.1f} GB/s" for name, value in roofs.items()) + ".\n",
              "| kernel | M updates/s | bytes per update | GB/s | " + " | ".join(f"share of {name}" for name in roofs) + " |",
              "|---|---|---|---|" + "---|" * len(roofs)]

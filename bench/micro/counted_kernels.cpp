@@ -4,8 +4,13 @@
 #include "algorithms/mf_layout.h"
 #include "bench/micro/temporary_file.h"
 #include "bench/micro/workloads.h"
+#include "engine/clock.h"
 #include "engine/data/ratings.h"
+#include "engine/engine.h"
+#include "engine/executor.h"
+#include "engine/program.h"
 #include "engine/random.h"
+#include "engine/schedule.h"
 #include "engine/simd.h"
 
 namespace orrery::bench {
@@ -50,11 +55,39 @@ void draw_normals(const Region& region) {
   });
 }
 
+class Empty final : public Program {
+ public:
+  void run_unit(const WorkUnit&, UnitContext&) override {}
+};
+
+void run_empty_units(const Region& region) {
+  constexpr WorkerId kWorkers = 16;
+  EngineOptions options;
+  options.threads = 1;
+  Engine engine(options);
+  RotationSchedule schedule(kWorkers, 2 * kWorkers, 1);
+  Empty program;
+  Executor executor(engine, schedule, program, kWorkers, {});
+  region([&] { executor.run(10); });
+}
+
+void tick(const Region& region) {
+  constexpr WorkerId kWorkers = 16;
+  const WorkerMap map(kWorkers, 1, 0, 2);
+  ClockTree tree(map, 0);
+  region([&] {
+    for (WorkerId i = 0; i < 10000; ++i) tree.tick(i % kWorkers);
+  });
+}
+
 }  // namespace
 
 std::map<std::string, CountedKernel> counted_kernels() {
-  std::map<std::string, CountedKernel> kernels{
-      {"reader/ratings", read}, {"reader/layout", lay_out}, {"random/normal", draw_normals}};
+  std::map<std::string, CountedKernel> kernels{{"reader/ratings", read},
+                                               {"reader/layout", lay_out},
+                                               {"random/normal", draw_normals},
+                                               {"unit/rotation", run_empty_units},
+                                               {"clock/tick", tick}};
   for (const SimdLevel level : {SimdLevel::portable, SimdLevel::avx2}) {
     for (const std::size_t rank : {16, 64, 128}) {
       const std::string tail = "/k" + std::to_string(rank) + "/" + std::string(to_string(level));
