@@ -4,6 +4,7 @@
 #include <bit>
 #include <charconv>
 #include <ostream>
+#include <stdexcept>
 
 #include "engine/assert.h"
 #include "engine/data/input_file.h"
@@ -40,6 +41,48 @@ IdMap IdMap::from_texts(TextIds texts) {
   IdMap map;
   map.texts_ = std::move(texts);
   return map;
+}
+
+namespace {
+
+// Ids that come one by one in index order, as a map writes them.
+class IdList {
+ public:
+  /// False when the id is empty or came before.
+  bool add(std::string_view id) {
+    std::uint64_t value = 0;
+    ascending_integers_ =
+        ascending_integers_ && plain_integer(id, value) && (values_.empty() || values_.back() < value);
+    if (ascending_integers_) values_.push_back(value);
+    const std::uint32_t before = texts_.size();
+    return !id.empty() && texts_.insert(id) == before;
+  }
+
+  IdMap take() {
+    return ascending_integers_ ? IdMap::from_integers(std::move(values_)) : IdMap::from_texts(std::move(texts_));
+  }
+
+ private:
+  TextIds texts_;
+  std::vector<std::uint64_t> values_;
+  bool ascending_integers_ = true;
+};
+
+}  // namespace
+
+IdMap IdMap::from_lines(std::span<const std::string> ids) {
+  IdList list;
+  for (const std::string& id : ids) {
+    if (!list.add(id)) throw std::invalid_argument("the id " + quoted(id) + " is empty or occurs twice");
+  }
+  return list.take();
+}
+
+std::vector<std::string> IdMap::texts() const {
+  std::vector<std::string> all;
+  all.reserve(size());
+  for (std::uint32_t i = 0; i < size(); ++i) all.push_back(text(i));
+  return all;
 }
 
 std::uint32_t IdMap::size() const {
@@ -129,22 +172,16 @@ void parse_ids(TextPiece piece, IdPiece& out) {
 
 IdMap IdMap::load(const std::string& path) {
   InputFile file(path);
-  TextIds texts;
-  std::vector<std::uint64_t> values;
-  bool ascending_integers = true;
+  IdList list;
   parse_pieces<IdPiece>(file, {}, {}, parse_ids, [&](std::span<IdPiece> wave, std::uint64_t lines) {
     for (const IdPiece& piece : wave) {
       for (const std::string& id : piece.ids) {
         ++lines;
-        std::uint64_t value = 0;
-        ascending_integers =
-            ascending_integers && plain_integer(id, value) && (values.empty() || values.back() < value);
-        if (ascending_integers) values.push_back(value);
-        if (texts.insert(id) + 1 != lines) throw data_error(path, lines, 1, "an id that did not occur before", id);
+        if (!list.add(id)) throw data_error(path, lines, 1, "an id that did not occur before", id);
       }
     }
   });
-  return ascending_integers ? from_integers(std::move(values)) : from_texts(std::move(texts));
+  return list.take();
 }
 
 }  // namespace orrery

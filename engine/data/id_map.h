@@ -31,17 +31,24 @@ class IdMap {
   static IdMap from_range(std::uint64_t first, std::uint32_t count);
   /// Takes ids in index order.
   static IdMap from_texts(TextIds texts);
+  /// Takes what texts() gave. Throws std::invalid_argument for a doubled or empty id.
+  static IdMap from_lines(std::span<const std::string> ids);
 
   std::uint32_t size() const;
   bool empty() const { return size() == 0; }
   /// True when the ids are integers, so that find(std::uint64_t) is the quick way in.
   bool integers() const { return texts_.size() == 0; }
+  /// True when the ids are the integers first, first + 1, … : the index is then a subtraction.
+  bool is_range() const { return integers() && values_.empty(); }
+  std::uint64_t first() const { return first_; }  ///< of a range
   /// The id of an index below size().
   std::string text(std::uint32_t index) const;
   /// The index of an id, or kUnseen. An integer id is found by its plain spelling only.
   std::uint32_t find(std::string_view id) const;
   std::uint32_t find(std::uint64_t id) const;
 
+  /// All ids in index order.
+  std::vector<std::string> texts() const;
   /// A hash of all ids in index order.
   std::uint64_t checksum() const;
   /// One id a line, in index order.

@@ -19,8 +19,8 @@ inline void serial_for(std::size_t count, const std::function<void(std::size_t)>
 /// How a file is read. Nothing here changes what comes out: it is the same for every piece size and every loop.
 struct ReadOptions {
   ParallelFor parallel = serial_for;
-  std::size_t piece_bytes = std::size_t{256} << 10;  ///< text that one body parses; small enough for a core's cache
-  std::size_t wave_pieces = 256;                     ///< pieces in flight; bounds the memory beside the result
+  std::size_t piece_bytes = std::size_t{128} << 10;  ///< text that one body parses; small enough for a core's cache
+  std::size_t wave_pieces = 64;  ///< pieces in flight: the memory beside the result; a few for each thread
 };
 
 }  // namespace orrery

@@ -1,9 +1,9 @@
 #include "engine/data/pieces.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <exception>
+#include <mutex>
 
 #include "engine/error.h"
 
@@ -39,43 +39,66 @@ class SeekableSource final : public PieceSource {
     // One byte before tells whether a line begins at `begin`.
     const std::uint64_t from = begin == first_ ? begin : begin - 1;
     const auto size = static_cast<std::size_t>(end - from);
-    std::size_t room = size + kSlack;
-    auto buffer = std::make_unique_for_overwrite<char[]>(room);
-    std::size_t have = file_.read_at(from, std::span{buffer.get(), size});
-    std::size_t skip = 0;
-    if (from != begin) {
-      const auto* newline = static_cast<const char*>(std::memchr(buffer.get(), '\n', have));
-      if (newline == nullptr) return;
-      skip = static_cast<std::size_t>(newline - buffer.get()) + 1;
-      if (skip >= size) return;  // the next line begins in the next piece
-    }
-    std::size_t line_end = have;
-    while (have > 0 && buffer[line_end - 1] != '\n') {  // the last line goes on in the next piece
-      const std::size_t got = read_more(buffer, room, have, from + have);
-      const auto* newline = static_cast<const char*>(std::memchr(buffer.get() + have, '\n', got));
-      have += got;
-      line_end = newline != nullptr ? static_cast<std::size_t>(newline - buffer.get()) + 1 : have;
-      if (got == 0) {
-        buffer[have] = '\n';
-        line_end = have + 1;
-      }
-    }
-    if (line_end > skip) parse({buffer.get() + skip, buffer.get() + line_end});
+    Buffer buffer = take_buffer(size + kSlack);
+    if (const TextPiece piece = lines_of(buffer, from, size, from != begin); piece.begin != piece.end) parse(piece);
+    give_back(std::move(buffer));
   }
 
  private:
   static constexpr std::size_t kSlack = 4096;
 
-  // Doubles what is read of a long line, so that a file of one line costs time linear in its length.
-  std::size_t read_more(std::unique_ptr<char[]>& buffer, std::size_t& room, std::size_t have,
-                        std::uint64_t offset) const {
-    if (room - have < 2) {
-      auto bigger = std::make_unique_for_overwrite<char[]>(2 * room);
-      std::memcpy(bigger.get(), buffer.get(), have);
-      buffer = std::move(bigger);
-      room *= 2;
+  struct Buffer {
+    std::unique_ptr<char[]> bytes;
+    std::size_t room = 0;
+  };
+
+  // The lines that begin in [from, from + size), or behind the first line end there when `skip_first` is set.
+  TextPiece lines_of(Buffer& buffer, std::uint64_t from, std::size_t size, bool skip_first) const {
+    std::size_t have = file_.read_at(from, std::span{buffer.bytes.get(), size});
+    std::size_t skip = 0;
+    if (skip_first) {
+      const char* newline = newline_in(buffer, 0, have);
+      if (newline == nullptr) return {};
+      skip = static_cast<std::size_t>(newline - buffer.bytes.get()) + 1;
+      if (skip >= have) return {};  // the next line begins in the next piece
     }
-    return file_.read_at(offset, std::span{buffer.get() + have, room - have - 1});
+    std::size_t line_end = have;
+    while (have > 0 && buffer.bytes[line_end - 1] != '\n') {  // the last line goes on in the next piece
+      if (buffer.room - have < 2) grow(buffer, have);
+      const std::size_t got = file_.read_at(from + have, std::span{buffer.bytes.get() + have, buffer.room - have - 1});
+      const char* newline = newline_in(buffer, have, got);
+      have += got;
+      line_end = newline != nullptr ? static_cast<std::size_t>(newline - buffer.bytes.get()) + 1 : have;
+      if (got == 0) buffer.bytes[line_end++] = '\n';
+    }
+    return {buffer.bytes.get() + skip, buffer.bytes.get() + line_end};
+  }
+
+  static const char* newline_in(const Buffer& buffer, std::size_t begin, std::size_t count) {
+    return static_cast<const char*>(std::memchr(buffer.bytes.get() + begin, '\n', count));
+  }
+
+  // Doubles what is read of a long line, so that a file of one line costs time linear in its length.
+  static void grow(Buffer& buffer, std::size_t have) {
+    auto bigger = std::make_unique_for_overwrite<char[]>(2 * buffer.room);
+    std::memcpy(bigger.get(), buffer.bytes.get(), have);
+    buffer.bytes = std::move(bigger);
+    buffer.room *= 2;
+  }
+
+  // Buffers are used again: as many live as threads parse, and their pages are touched for the first time only once.
+  Buffer take_buffer(std::size_t room) {
+    const std::lock_guard lock(mutex_);
+    if (buffers_.empty()) return {std::make_unique_for_overwrite<char[]>(room), room};
+    Buffer buffer = std::move(buffers_.back());
+    buffers_.pop_back();
+    if (buffer.room < room) buffer = {std::make_unique_for_overwrite<char[]>(room), room};
+    return buffer;
+  }
+
+  void give_back(Buffer buffer) {
+    const std::lock_guard lock(mutex_);
+    buffers_.push_back(std::move(buffer));
   }
 
   const InputFile& file_;
@@ -84,6 +107,8 @@ class SeekableSource final : public PieceSource {
   std::uint64_t first_ = 0;
   std::uint64_t next_ = 0;
   std::uint64_t wave_begin_ = 0;
+  std::mutex mutex_;
+  std::vector<Buffer> buffers_;
 };
 
 // Pieces of a pipe or of gzip data: one thread reads the next wave while the others parse this one.

@@ -21,7 +21,13 @@ ColumnTranslation ColumnTranslation::by_map(const IdMap& map) {
 }
 
 void ColumnTranslation::apply(std::span<Rating> ratings, std::uint32_t Rating::*id) const {
-  if (map_ != nullptr) {
+  if (map_ != nullptr && map_->is_range()) {
+    const std::uint64_t first = map_->first(), count = map_->size();
+    for (Rating& r : ratings) {
+      const std::uint64_t index = r.*id - first;
+      r.*id = index < count ? static_cast<std::uint32_t>(index) : IdMap::kUnseen;
+    }
+  } else if (map_ != nullptr) {
     for (Rating& r : ratings) r.*id = map_->find(std::uint64_t{r.*id});
   } else if (!table_.empty()) {
     for (Rating& r : ratings) r.*id = table_[r.*id];
@@ -34,7 +40,8 @@ void RatingColumn::take(std::span<RatingPiece> wave, IdColumn RatingPiece::*colu
   const bool all_integers = std::all_of(wave.begin(), wave.end(), [&](const RatingPiece& piece) {
     return (piece.*column).integers;  // a piece without ratings has no strings
   });
-  if (integers_ && all_integers) return;
+  if (integers_ && all_integers) return make_room_for_marks(wave, column, store.size());
+  seen_ = texts_.size();
   if (integers_) store_to_texts(store);
   parallel(wave.size(), [&](std::size_t i) {
     IdColumn& ids = wave[i].*column;
@@ -48,8 +55,24 @@ void RatingColumn::take(std::span<RatingPiece> wave, IdColumn RatingPiece::*colu
   }
 }
 
+void RatingColumn::make_room_for_marks(std::span<const RatingPiece> wave, IdColumn RatingPiece::*column,
+                                       std::uint64_t before) {
+  marking_ = marking_ && known_ == nullptr;
+  if (!marking_) return;
+  constexpr std::uint64_t kBitsPerRating = 32, kAlwaysFine = 1 << 23;
+  std::uint64_t ratings = before;
+  std::uint32_t highest = 0;
+  for (const RatingPiece& piece : wave) {
+    ratings += piece.count;
+    highest = std::max(highest, (piece.*column).highest);
+  }
+  marking_ = highest <= kBitsPerRating * ratings + kAlwaysFine;
+  if (marking_ && marks_.size() <= highest / 64) marks_.resize(highest / 64 + 1, 0);
+}
+
 void RatingColumn::store_to_texts(RatingStore& store) {
   integers_ = false;
+  marks_ = {};
   char digits[16];
   for (std::size_t c = 0; c < store.chunks(); ++c) {
     for (Rating& r : store.chunk(c)) {
@@ -59,26 +82,29 @@ void RatingColumn::store_to_texts(RatingStore& store) {
   }
 }
 
-void RatingColumn::renumber(std::size_t i, RatingPiece& piece) const {
-  if (integers_) return;
+void RatingColumn::renumber(std::size_t i, RatingPiece& piece) {
+  if (integers_) {
+    if (!marking_) return;
+    // Almost every bit is found set, so threads hardly ever write to the same place.
+    for (std::size_t r = 0; r < piece.count; ++r) {
+      const std::uint32_t value = piece.ratings[r].*id_;
+      const std::uint64_t bit = std::uint64_t{1} << (value % 64);
+      std::atomic_ref<std::uint64_t> word(marks_[value / 64]);
+      if ((word.load(std::memory_order_relaxed) & bit) == 0) word.fetch_or(bit, std::memory_order_relaxed);
+    }
+    return;
+  }
   const std::vector<std::uint32_t>& table = piece_tables_[i];
-  for (std::size_t r = 0; r < piece.count; ++r) piece.ratings[r].*id_ = table[piece.ratings[r].*id_];
+  const std::uint32_t seen = seen_;
+  for (std::size_t r = 0; r < piece.count; ++r) {
+    std::uint32_t& id = piece.ratings[r].*id_;
+    if (id >= seen) id = table[id - seen];
+  }
 }
 
 namespace {
 
-// The different integers of a column, ascending, through one bit for each possible value. Almost every bit is found
-// set, so threads hardly ever write to the same place.
-std::vector<std::uint64_t> distinct_by_bits(const RatingStore& store, std::uint32_t Rating::*id, std::uint32_t highest,
-                                            const ParallelFor& parallel) {
-  std::vector<std::uint64_t> words(highest / 64 + 1, 0);
-  parallel(store.chunks(), [&](std::size_t c) {
-    for (const Rating& r : store.chunk(c)) {
-      const std::uint64_t bit = std::uint64_t{1} << (r.*id % 64);
-      std::atomic_ref<std::uint64_t> word(words[r.*id / 64]);
-      if ((word.load(std::memory_order_relaxed) & bit) == 0) word.fetch_or(bit, std::memory_order_relaxed);
-    }
-  });
+std::vector<std::uint64_t> marked_values(std::span<const std::uint64_t> words) {
   std::vector<std::uint64_t> values;
   for (std::size_t w = 0; w < words.size(); ++w) {
     for (std::uint64_t bits = words[w]; bits != 0; bits &= bits - 1) {
@@ -88,7 +114,7 @@ std::vector<std::uint64_t> distinct_by_bits(const RatingStore& store, std::uint3
   return values;
 }
 
-// The same for values that are spread too widely for bits.
+// The different integers of a column, ascending, when they are spread too widely for a bit each.
 std::vector<std::uint64_t> distinct_by_hash(const RatingStore& store, std::uint32_t Rating::*id) {
   constexpr std::uint32_t kFree = IdMap::kUnseen;  // never an id
   std::vector<std::uint32_t> slots(1024, kFree);
@@ -118,17 +144,6 @@ std::vector<std::uint64_t> distinct_by_hash(const RatingStore& store, std::uint3
   return values;
 }
 
-IdMap map_of_integers(const RatingStore& store, std::uint32_t Rating::*id, const ParallelFor& parallel) {
-  std::vector<std::uint32_t> highest(store.chunks(), 0);
-  parallel(store.chunks(), [&](std::size_t c) {
-    for (const Rating& r : store.chunk(c)) highest[c] = std::max(highest[c], r.*id);
-  });
-  const std::uint32_t top = *std::max_element(highest.begin(), highest.end());
-  constexpr std::uint64_t kBitsPerRating = 32, kAlwaysFine = 1 << 23;
-  const bool bits = top <= kBitsPerRating * store.size() + kAlwaysFine;
-  return IdMap::from_integers(bits ? distinct_by_bits(store, id, top, parallel) : distinct_by_hash(store, id));
-}
-
 // All strings are plain integers (some too large for 32 bits): ascending by value; the table says where each one goes.
 bool integers_in_disguise(const TextIds& texts, std::vector<std::uint32_t>& table, IdMap& map) {
   std::vector<std::uint64_t> values(texts.size());
@@ -147,16 +162,17 @@ bool integers_in_disguise(const TextIds& texts, std::vector<std::uint32_t>& tabl
 
 }  // namespace
 
-ColumnTranslation RatingColumn::finish(const RatingStore& store, const IdMap* known, const ParallelFor& parallel,
-                                       IdMap& map) {
+ColumnTranslation RatingColumn::finish(const RatingStore& store, IdMap& map) {
   if (integers_) {
-    if (known == nullptr) map = map_of_integers(store, id_, parallel);
-    return ColumnTranslation::by_map(known != nullptr ? *known : map);
+    if (known_ != nullptr) return ColumnTranslation::by_map(*known_);
+    map = IdMap::from_integers(marking_ ? marked_values(marks_) : distinct_by_hash(store, id_));
+    // A range from 0 is what the store holds already.
+    return map.is_range() && map.first() == 0 ? ColumnTranslation::by_table({}) : ColumnTranslation::by_map(map);
   }
   std::vector<std::uint32_t> table;
-  if (known != nullptr) {
+  if (known_ != nullptr) {
     table.resize(texts_.size());
-    for (std::uint32_t i = 0; i < texts_.size(); ++i) table[i] = known->find(texts_[i]);
+    for (std::uint32_t i = 0; i < texts_.size(); ++i) table[i] = known_->find(texts_[i]);
   } else if (!integers_in_disguise(texts_, table, map)) {
     map = IdMap::from_texts(std::move(texts_));
   }

@@ -31,22 +31,31 @@ class ColumnTranslation {
 /// Collects one column. take(), then renumber() of every piece of the wave, then again; finish() at the end.
 class RatingColumn {
  public:
-  bool integers() const { return integers_; }
+  /// `known`: look the ids up there instead of numbering them; it outlives this.
+  explicit RatingColumn(const IdMap* known) : known_(known) {}
+  /// The strings so far; nullptr while all ids were small integers.
+  const TextIds* texts() const { return integers_ ? nullptr : &texts_; }
   /// Learns the ids of a wave. Ratings that are in the store already are renumbered when the column turns to strings.
   void take(std::span<RatingPiece> wave, IdColumn RatingPiece::*column, RatingStore& store,
             const ParallelFor& parallel);
   /// Brings the ratings of piece i of the last wave to the numbering of the column. Different i in parallel.
-  void renumber(std::size_t i, RatingPiece& piece) const;
-  /// Sets `map` (unless the ids are looked up in `known`) and says how the store's column is translated into it.
-  ColumnTranslation finish(const RatingStore& store, const IdMap* known, const ParallelFor& parallel, IdMap& map);
+  void renumber(std::size_t i, RatingPiece& piece);
+  /// Sets `map` (unless the ids are looked up) and says how the store's column is translated into it.
+  ColumnTranslation finish(const RatingStore& store, IdMap& map);
 
  private:
+  void make_room_for_marks(std::span<const RatingPiece> wave, IdColumn RatingPiece::*column, std::uint64_t before);
   void store_to_texts(RatingStore& store);
 
+  const IdMap* known_;
   bool integers_ = true;
+  // One bit for each integer that occurred, as long as that is less memory than the ratings.
+  bool marking_ = true;
+  std::vector<std::uint64_t> marks_;
   std::uint32_t Rating::*id_ = nullptr;
   TextIds texts_;
-  std::vector<std::vector<std::uint32_t>> piece_tables_;  // per piece of the wave: its string numbers to ours
+  std::uint32_t seen_ = 0;  // strings that the pieces of the wave could see while they were parsed
+  std::vector<std::vector<std::uint32_t>> piece_tables_;  // per piece of the wave: its new strings to our numbers
 };
 
 }  // namespace orrery

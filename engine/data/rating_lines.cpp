@@ -1,5 +1,6 @@
 #include "engine/data/rating_lines.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 
@@ -13,7 +14,7 @@ void IdColumn::to_texts(Rating* ratings, std::size_t count, std::uint32_t Rating
   texts.clear();
   for (std::size_t i = 0; i < count; ++i) {
     const auto end = std::to_chars(digits, digits + sizeof digits, ratings[i].*id).ptr;
-    ratings[i].*id = texts.insert({digits, static_cast<std::size_t>(end - digits)});
+    ratings[i].*id = number({digits, static_cast<std::size_t>(end - digits)});
   }
   integers = false;
 }
@@ -23,6 +24,7 @@ void RatingPiece::clear() {
   fourth_columns = 0;
   for (IdColumn* column : {&users, &items}) {
     column->integers = true;
+    column->highest = 0;
     if (column->texts.size() > 0) column->texts.clear();
   }
 }
@@ -128,17 +130,17 @@ class LineParser {
     if (stop == nullptr) return fail("a closing quote", at_);
     if (text.empty()) return fail(what, at_);
     std::uint64_t number = 0;
-    const bool integer = plain_integer(text, number);
+    const bool integer = column.integers && plain_integer(text, number);
     if (syntax_.indices && (!integer || number < 1 || number > most)) {
       return fail(std::string{index} + " from 1 to " + std::to_string(most), at_);
     }
     if (!integer && overflows(text)) return fail(std::string{what} + " below 2^64", at_);
     std::uint32_t& id = out_.ratings[out_.count].*member;
-    if (column.integers && integer && number < IdMap::kUnseen) {
+    if (integer && number < IdMap::kUnseen) {
       id = static_cast<std::uint32_t>(number);
     } else {
       if (column.integers) column.to_texts(out_.ratings.get(), out_.count, member);
-      id = column.texts.insert(text);
+      id = column.number(text);
     }
     at_ = stop;
     return true;
@@ -147,7 +149,7 @@ class LineParser {
   // An integer by its looks that no 64-bit integer can hold.
   static bool overflows(std::string_view text) {
     if (text[0] == '-' || text[0] == '+') text.remove_prefix(1);
-    if (text.size() < 19) return false;
+    if (text.size() < 20) return false;
     for (const char c : text) {
       if (!is_digit(c)) return false;
     }
@@ -252,13 +254,7 @@ class LineParser {
   const char* line_ = nullptr;
 };
 
-}  // namespace
-
-void parse_rating_lines(const RatingSyntax& syntax, TextPiece piece, RatingPiece& out) {
-  out.clear();
-  out.reserve(static_cast<std::size_t>(piece.end - piece.begin));
-  out.users.integers = !syntax.users_as_text;
-  out.items.integers = !syntax.items_as_text;
+void parse_lines(const RatingSyntax& syntax, TextPiece piece, RatingPiece& out) {
   switch (syntax.separator) {
     case Separator::blanks:
       return LineParser<Separator::blanks>(syntax, piece, out).run();
@@ -270,6 +266,22 @@ void parse_rating_lines(const RatingSyntax& syntax, TextPiece piece, RatingPiece
       return LineParser<Separator::tab>(syntax, piece, out).run();
     case Separator::colons:
       return LineParser<Separator::colons>(syntax, piece, out).run();
+  }
+}
+
+}  // namespace
+
+void parse_rating_lines(const RatingSyntax& syntax, TextPiece piece, RatingPiece& out) {
+  out.clear();
+  out.reserve(static_cast<std::size_t>(piece.end - piece.begin));
+  out.users.seen = syntax.seen_users;
+  out.items.seen = syntax.seen_items;
+  out.users.integers = out.users.seen == nullptr;
+  out.items.integers = out.items.seen == nullptr;
+  parse_lines(syntax, piece, out);
+  for (std::size_t r = 0; r < out.count; ++r) {  // a loop of its own, so that it is vectorised
+    out.users.highest = std::max(out.users.highest, out.ratings[r].user);
+    out.items.highest = std::max(out.items.highest, out.ratings[r].item);
   }
 }
 

@@ -24,15 +24,25 @@ struct RatingSyntax {
   bool indices = false;  ///< ids are indices from 1 to rows or columns, nothing else
   std::uint64_t rows = 0;
   std::uint64_t columns = 0;
-  bool users_as_text = false;  ///< an earlier piece had string ids: do not try integers first
-  bool items_as_text = false;
+  /// Set once a column has had string ids: those of earlier waves. Ids found there keep their number; new ones are
+  /// numbered within the piece, from its size on.
+  const TextIds* seen_users = nullptr;
+  const TextIds* seen_items = nullptr;
 };
 
-/// The ids of one column in one piece: the ratings hold either the ids themselves or indices into `texts`.
+/// The ids of one column in one piece: the ratings hold either the ids themselves or their numbers as strings.
 struct IdColumn {
   bool integers = true;
-  TextIds texts;
+  std::uint32_t highest = 0;      ///< of integers
+  const TextIds* seen = nullptr;  ///< strings 0 to seen->size() − 1, if any
+  TextIds texts;                  ///< the strings behind them
 
+  std::uint32_t seen_size() const { return seen != nullptr ? seen->size() : 0; }
+  /// The number of a string.
+  std::uint32_t number(std::string_view text) {
+    const std::uint32_t found = seen != nullptr ? seen->find(text) : TextIds::kNone;
+    return found != TextIds::kNone ? found : seen_size() + texts.insert(text);
+  }
   /// Renumbers `count` ratings that hold integers, in the order of their first appearance.
   void to_texts(Rating* ratings, std::size_t count, std::uint32_t Rating::*id);
 };

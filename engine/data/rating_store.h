@@ -21,7 +21,7 @@ static_assert(sizeof(Rating) == 12);
 /// only, so sums over chunks are reproducible. Different chunks may be used by different threads.
 class RatingStore {
  public:
-  static constexpr std::size_t kChunk = std::size_t{1} << 17;
+  static constexpr std::size_t kChunk = std::size_t{1} << 19;  ///< 6 MiB: three huge pages
 
   RatingStore() = default;
   ~RatingStore();

@@ -54,13 +54,14 @@ ChunkSummary summarise(std::span<const Rating> ratings, std::uint64_t first) {
 // Puts pieces together: ratings into the store, ids into the columns.
 class RatingsBuilder {
  public:
-  RatingsBuilder(const RatingsOptions& options, RatingSyntax& syntax) : options_(options), syntax_(syntax) {}
+  RatingsBuilder(const RatingsOptions& options, RatingSyntax& syntax)
+      : options_(options), syntax_(syntax), users_(options.known_users), items_(options.known_items) {}
 
   void take(std::span<RatingPiece> wave) {
     users_.take(wave, &RatingPiece::users, store_, options_.read.parallel);
     items_.take(wave, &RatingPiece::items, store_, options_.read.parallel);
-    syntax_.users_as_text = !users_.integers();
-    syntax_.items_as_text = !items_.integers();
+    syntax_.seen_users = users_.texts();
+    syntax_.seen_items = items_.texts();
     std::vector<std::uint64_t> begin(wave.size());
     std::uint64_t total = store_.size();
     for (std::size_t i = 0; i < wave.size(); ++i) {
@@ -78,8 +79,8 @@ class RatingsBuilder {
 
   void finish(RatingsData& data) {
     const ParallelFor& parallel = options_.read.parallel;
-    const ColumnTranslation users = users_.finish(store_, options_.known_users, parallel, data.users);
-    const ColumnTranslation items = items_.finish(store_, options_.known_items, parallel, data.items);
+    const ColumnTranslation users = users_.finish(store_, data.users);
+    const ColumnTranslation items = items_.finish(store_, data.items);
     std::vector<ChunkSummary> sums(store_.chunks());
     parallel(store_.chunks(), [&](std::size_t c) {
       users.apply(store_.chunk(c), &Rating::user);

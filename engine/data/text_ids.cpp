@@ -31,22 +31,33 @@ std::uint64_t hash_bytes(std::string_view bytes) {
   return fold(fold(state ^ kB, tail ^ kA), kC);
 }
 
-std::size_t TextIds::slot_of(std::string_view text, std::uint64_t hash) const {
+TextIds::Key TextIds::key_of(std::string_view text) {
+  const auto size = static_cast<std::uint32_t>(text.size());
+  if (text.size() > kShort) return {hash_bytes(text), size};
+  std::uint64_t word = 0;
+  std::memcpy(&word, text.data(), text.size());
+  return {word, size};
+}
+
+std::size_t TextIds::slot_of(std::string_view text, Key key) const {
   const std::size_t mask = slots_.size() - 1;
-  const auto tag = static_cast<std::uint32_t>(hash >> 32);
-  std::size_t at = hash & mask;
-  while (slots_[at].index != kNone && (slots_[at].tag != tag || (*this)[slots_[at].index] != text))
+  std::size_t at = fold(key.word ^ kA, kB + key.size) & mask;
+  while (true) {
+    const Slot& slot = slots_[at];
+    if (slot.index == kNone) return at;
+    if (slot.word == key.word && slot.size == key.size && (key.size <= kShort || (*this)[slot.index] == text))
+      return at;
     at = (at + 1) & mask;
-  return at;
+  }
 }
 
 std::uint32_t TextIds::insert(std::string_view text) {
   if (2 * (ends_.size() + 1) > slots_.size()) grow();
-  const std::uint64_t hash = hash_bytes(text);
-  Slot& slot = slots_[slot_of(text, hash)];
+  const Key key = key_of(text);
+  Slot& slot = slots_[slot_of(text, key)];
   if (slot.index != kNone) return slot.index;
   if (ends_.size() >= kNone) throw std::length_error("more than 2^32 - 2 different ids");
-  slot = {static_cast<std::uint32_t>(ends_.size()), static_cast<std::uint32_t>(hash >> 32)};
+  slot = {key.word, key.size, static_cast<std::uint32_t>(ends_.size())};
   bytes_ += text;
   ends_.push_back(bytes_.size());
   return slot.index;
@@ -54,7 +65,7 @@ std::uint32_t TextIds::insert(std::string_view text) {
 
 std::uint32_t TextIds::find(std::string_view text) const {
   if (slots_.empty()) return kNone;
-  return slots_[slot_of(text, hash_bytes(text))].index;
+  return slots_[slot_of(text, key_of(text))].index;
 }
 
 std::string_view TextIds::operator[](std::uint32_t index) const {
@@ -69,10 +80,10 @@ void TextIds::clear() {
 }
 
 void TextIds::grow() {
-  slots_.assign(slots_.empty() ? 64 : 2 * slots_.size(), Slot{});
-  for (std::uint32_t i = 0; i < size(); ++i) {
-    const std::uint64_t hash = hash_bytes((*this)[i]);
-    slots_[slot_of((*this)[i], hash)] = {i, static_cast<std::uint32_t>(hash >> 32)};
+  const std::vector<Slot> old = std::move(slots_);
+  slots_.assign(old.empty() ? 64 : 2 * old.size(), Slot{});
+  for (const Slot& slot : old) {
+    if (slot.index != kNone) slots_[slot_of((*this)[slot.index], {slot.word, slot.size})] = slot;
   }
 }
 
