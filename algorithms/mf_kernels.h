@@ -21,9 +21,9 @@ constexpr std::size_t padded_rank(std::size_t rank) {
 /// What a row or column carries beside its factors. 16 bytes, so that eight of them transpose in registers.
 struct alignas(16) Side {
   float bias = 0.0F;
-  float energy = 0.0F;  ///< sum of squared errors seen so far, times StepRule::gain: the AdaGrad accumulator
-  float decay = 0.0F;   ///< L2 weight of one rating of this row: lambda · n^(p-1)
-  float unused = 0.0F;
+  float energy = 0.0F;      ///< sum of squared errors seen so far, times StepRule::gain: the AdaGrad accumulator
+  float decay = 0.0F;       ///< L2 weight of one rating of this row: lambda · n^(p-1)
+  float bias_decay = 0.0F;  ///< the same for the bias
 };
 
 /// A contiguous range of factor rows; both arrays aligned to 64 bytes. Owned by the caller.
@@ -60,8 +60,8 @@ struct ErrorSums {
 struct Kernels {
   /// Trains one cell. For each batch (row u, columns i of n ≤ 8 ratings, all read before any is written):
   ///   e_i = r_i − b_u − b_i − w_u·h_i,  s_u = rate/sqrt(1+energy_u),  s_i = rate/sqrt(1+energy_i)
-  ///   w_u += s_u (Σ e_i h_i − n decay_u w_u)       b_u likewise with h = 1
-  ///   h_i += s_i (e_i w_u − decay_i h_i)           b_i likewise with w = 1
+  ///   w_u += s_u (Σ e_i h_i − n decay_u w_u)       b_u += s_u (Σ e_i − n bias_decay_u b_u)
+  ///   h_i += s_i (e_i w_u − decay_i h_i)           b_i += s_i (e_i − bias_decay_i b_i)
   ///   energy_u += gain Σ e_i²                      energy_i += gain e_i²
   /// Batches follow each other in the order of the cell. `stride` = padded rank. About 2·rank·8 flops a rating.
   /// @return Σ e² over the cell, each e as it was before its step: what the progress line's training error is made of

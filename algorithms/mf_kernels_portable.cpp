@@ -97,14 +97,14 @@ struct Eight {
     if constexpr (From + 3 < N) store4(&sides[From + 3]->bias, d);
   }
   template <int N>
-  static void load_sides(Side* const* sides, Eight& bias, Eight& energy, Eight& decay, Eight& unused) {
-    load_half<N, 0>(sides, bias.low, energy.low, decay.low, unused.low);
-    load_half<N, 4>(sides, bias.high, energy.high, decay.high, unused.high);
+  static void load_sides(Side* const* sides, Eight& bias, Eight& energy, Eight& decay, Eight& bias_decay) {
+    load_half<N, 0>(sides, bias.low, energy.low, decay.low, bias_decay.low);
+    load_half<N, 4>(sides, bias.high, energy.high, decay.high, bias_decay.high);
   }
   template <int N>
-  static void store_sides(Side* const* sides, Eight bias, Eight energy, Eight decay, Eight unused) {
-    store_half<N, 0>(sides, bias.low, energy.low, decay.low, unused.low);
-    store_half<N, 4>(sides, bias.high, energy.high, decay.high, unused.high);
+  static void store_sides(Side* const* sides, Eight bias, Eight energy, Eight decay, Eight bias_decay) {
+    store_half<N, 0>(sides, bias.low, energy.low, decay.low, bias_decay.low);
+    store_half<N, 4>(sides, bias.high, energy.high, decay.high, bias_decay.high);
   }
 };
 

@@ -24,8 +24,7 @@ class BlockStore {
   /// The block in the memory of `domain`, brought there if it is elsewhere. For the unit that owns the block.
   std::span<std::byte> acquire(BlockId block, DomainId domain);
   /// The block where it lies. Between clocks, or for the owner.
-  std::span<const std::byte> view(BlockId block) const;
-  std::span<std::byte> view(BlockId block);
+  std::span<std::byte> view(BlockId block) const;
   BlockId size() const noexcept { return static_cast<BlockId>(places_.size()); }
   /// Bytes copied between domains so far.
   std::uint64_t bytes_moved() const noexcept { return bytes_moved_.load(); }

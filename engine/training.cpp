@@ -42,19 +42,17 @@ class Trainer {
   }
 
   TrainResult train() {
-    Evaluation last;
     std::optional<StoppedBy> stop = limit_reached();
     while (!stop) {
       run_to_next_cut();
       const std::optional<StoppedBy> limit = limit_reached();
       if (limit || state_.iteration % options_.evaluate_every == 0) {
-        last = evaluate();
-        stop = judge(last);
+        stop = judge(evaluate());
       }
       if (!stop) stop = limit;
       checkpoint_if_due(stop == StoppedBy::interrupt);
     }
-    return finish(*stop, last);
+    return finish(*stop);
   }
 
  private:
@@ -91,7 +89,7 @@ class Trainer {
 
   Evaluation evaluate() {
     ProgressPoint point;
-    point.evaluation = trainee_.evaluate(engine_, options_.objective_each);
+    point.evaluation = trainee_.evaluate(engine_, false);
     const ExecutorStats stats = executor_->stats();
     point.iteration = state_.iteration;
     point.seconds = state_.seconds;
@@ -176,21 +174,19 @@ class Trainer {
     throw Error(ErrorKind::data, "the checkpoint has no valid section 'training'");
   }
 
-  TrainResult finish(StoppedBy reason, Evaluation last) {
+  TrainResult finish(StoppedBy reason) {
     TrainResult result;
     result.iterations = state_.iteration;
     result.best_iteration = state_.iteration;
     const bool keeps_best = options_.stop.patience > 0 && state_.has_best != 0 && reason != StoppedBy::interrupt;
-    const bool nothing_ran = executor_->stats().units == 0;
     if (keeps_best && state_.best_iteration != state_.iteration) {
       trainee_.restore_best();
       result.best_iteration = state_.best_iteration;
     }
-    if (nothing_ran || result.best_iteration != result.iterations) last = trainee_.evaluate(engine_, true);
     result.seconds = state_.seconds;
     result.wait_seconds = state_.wait_seconds;
     result.stopped_by = reason;
-    result.final = std::move(last);
+    result.final = trainee_.evaluate(engine_, true);
     return result;
   }
 

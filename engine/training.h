@@ -37,8 +37,9 @@ struct StateSection {
 /// A program that can be trained: evaluated, saved and restored at cuts. All calls come from the thread in train(), alone.
 class Trainee : public Program {
  public:
-  /// Evaluates the state as it is. May use engine.parallel_for; sums must follow the fixed tree (reduce.h).
-  virtual Evaluation evaluate(Engine& engine, bool with_objective) = 0;
+  /// Evaluates the state as it is. May use engine.parallel_for; sums must follow the fixed tree (reduce.h). `exact` asks
+  /// for the objective of this very state; else a value that the last clock came by may stand for it.
+  virtual Evaluation evaluate(Engine& engine, bool exact) = 0;
   virtual std::vector<StateSection> save_state() const = 0;
   /// Restores what save_state() gave. @throws Error (data) when sections are missing or of another shape.
   virtual void load_state(const std::vector<StateSection>& sections) = 0;
@@ -63,7 +64,6 @@ struct TrainOptions {
   Clock evaluate_every = 1;       ///< iterations between evaluations; the last one is always evaluated
   bool has_valid = false;         ///< evaluations give `valid`; the primary metric is it, else the objective
   bool smaller_is_better = true;  ///< of the primary metric
-  bool objective_each = true;     ///< also compute the objective at each evaluation (it costs a pass over the data)
   Clock checkpoint_every = 0;     ///< iterations; 0: none
 };
 
@@ -96,7 +96,7 @@ struct TrainResult {
   double seconds = 0;
   double wait_seconds = 0;
   StoppedBy stopped_by = StoppedBy::iterations;
-  Evaluation final;           ///< of the state that was kept
+  Evaluation final;           ///< of the state that was kept, exact
 };
 
 /// Trains from the beginning, or from the sections of a checkpoint. `interrupted` is asked at every clock; when it turns true

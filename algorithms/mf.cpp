@@ -1,0 +1,280 @@
+#include "algorithms/mf.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "algorithms/mf_holdout.h"
+#include "algorithms/mf_kernels.h"
+#include "algorithms/mf_layout.h"
+#include "algorithms/mf_model.h"
+#include "algorithms/mf_sgd.h"
+#include "algorithms/mf_state.h"
+#include "engine/clock.h"
+#include "engine/data/ratings.h"
+#include "engine/engine.h"
+#include "engine/error.h"
+#include "engine/random.h"
+
+namespace orrery {
+namespace mf {
+namespace {
+
+AlgorithmInfo make_info() {
+  AlgorithmInfo info;
+  info.name = "mf";
+  info.title = "matrix factorisation with mean, biases and factors, for ratings and recommendation";
+  info.objective =
+      "sum over ratings of (r - mean - b_u - b_i - w_u.h_i)^2 + reg * sum over users and items of n^p (|w|^2 + b^2), "
+      "with n the ratings of the user or item and p = reg-power; ratings are first centred and scaled to about unit "
+      "variance, so that reg and rate mean the same on any rating scale";
+  info.method =
+      "sgd: users stay with their worker, blocks of items rotate round the workers; units that run together share no "
+      "user and no item, so the run equals a serial one. Steps shrink with the squared errors a row has seen";
+  info.reference =
+      "Gemulla et al., KDD 2011 (stratified SGD); Yun et al., VLDB 2014 (blocks on a ring); Duchi et al., JMLR 2011 "
+      "(adaptive steps)";
+  info.data = "ratings (user item rating), MatrixMarket";
+  info.metric = "rmse";
+  info.smaller_is_better = true;
+  info.schedules = {"rotation"};
+  return info;
+}
+
+/// Everything a training holds once the data is laid out. Parts refer to each other: never moved.
+struct Prepared {
+  Prepared(CellGrid&& laid_out, const Topology& topology, const WorkerMap& map, std::size_t rank, std::uint64_t seed)
+      : grid(std::move(laid_out)),
+        state(topology, map, grid.rows(), grid.columns(), rank),
+        schedule(static_cast<WorkerId>(grid.stripes()), static_cast<BlockId>(grid.blocks()), seed) {}
+  CellGrid grid;
+  MfState state;
+  RotationSchedule schedule;
+  Holdout holdout;
+  std::optional<SgdTrainee> trainee;
+};
+
+class MatrixFactorisation final : public Algorithm {
+ public:
+  MatrixFactorisation() : info_(make_info()), param_set_("mf") {
+    param_set_.add("rank", params_.rank, "number of factors of a user and an item", between(1, 4096))
+        .add("reg", params_.reg, "weight of the L2 penalty, on ratings of unit variance", at_least(0))
+        .add("reg-power", params_.reg_power,
+             "the penalty of a row grows with its number of ratings to this power: 1 is per rating, 0 is plain L2; 0.5 "
+             "was best on real ratings",
+             between(0, 1))
+        .add("rate", params_.rate, "first step of stochastic gradient descent", above(0))
+        .add("rate-decay", params_.rate_decay, "the step of iteration t is rate / (1 + rate-decay t)", at_least(0))
+        .add("gain", params_.gain, "how fast a row's step shrinks with the squared errors it has seen", at_least(0))
+        .add("clip", params_.clip, "cut predictions to the range of the training ratings")
+        .add("keep-seen", params_.keep_seen, "keep who rated what with the model, so that recommend leaves it out");
+  }
+
+  const AlgorithmInfo& info() const override { return info_; }
+  ParamSet& params() override { return param_set_; }
+  StopRules default_stop() const override {
+    StopRules stop;
+    stop.iterations = 20;
+    stop.patience = 3;
+    return stop;
+  }
+
+  void load(const DataRequest& request, Engine& engine) override;
+  DataSummary data_summary() const override;
+  WorkerId default_workers() const override { return static_cast<WorkerId>(grid_shape(0).stripes); }
+  MemoryEstimate memory(WorkerId workers) const override;
+  Training prepare(Engine& engine, WorkerId workers, std::uint64_t seed, const std::string& schedule) override;
+  void write_model(ModelWriter& writer) const override;
+
+ private:
+  GridShape grid_shape(WorkerId workers) const {
+    return choose_grid(ratings_, users_.size(), items_.size(), padded_rank(rank()), workers);
+  }
+  std::size_t rank() const { return static_cast<std::size_t>(params_.rank); }
+  void load_valid(const DataRequest& request, Engine& engine);
+  CellGrid lay_out(WorkerId workers, Engine& engine);
+  void find_scaling(CellGrid& grid, Engine& engine);
+  void initialise(MfState& state, const CellGrid& grid, std::uint64_t seed, Engine& engine) const;
+  void warm_start(MfState& state, const CellGrid& grid, Engine& engine) const;
+
+  AlgorithmInfo info_;
+  MfParams params_;
+  ParamSet param_set_;
+  RatingsData data_;
+  std::optional<RatingsData> valid_;
+  std::uint64_t valid_ratings_ = 0;
+  std::optional<std::string> init_;
+  IdMap users_, items_;
+  std::uint64_t ratings_ = 0;
+  Scaling scaling_;
+  std::unique_ptr<Prepared> prepared_;
+};
+
+RatingsOptions read_options(const std::string& format, Engine& engine) {
+  RatingsOptions options;
+  options.read.parallel = engine.parallel_for_function();
+  if (!format.empty()) options.format = parse_format(format);
+  return options;
+}
+
+void warn_all(const RatingsData& data, Engine& engine) {
+  for (const std::string& warning : data.warnings) engine.warn(warning);
+}
+
+void MatrixFactorisation::load(const DataRequest& request, Engine& engine) {
+  data_ = read_ratings(request.path, read_options(request.format, engine));
+  warn_all(data_, engine);
+  users_ = std::move(data_.users);
+  items_ = std::move(data_.items);
+  ratings_ = data_.ratings.size();
+  init_ = request.init;
+  if (request.valid) load_valid(request, engine);
+  if (rank() > std::min(users_.size(), items_.size())) {
+    engine.warn("rank " + std::to_string(params_.rank) + " is above what " + std::to_string(users_.size()) +
+                " users and " + std::to_string(items_.size()) + " items can determine; the penalty decides the rest");
+  }
+}
+
+void MatrixFactorisation::load_valid(const DataRequest& request, Engine& engine) {
+  RatingsOptions options = read_options(request.format, engine);
+  options.known_users = &users_;
+  options.known_items = &items_;
+  valid_ = read_ratings(*request.valid, options);
+  valid_ratings_ = valid_->ratings.size();
+  warn_all(*valid_, engine);
+  if (valid_->unseen_users + valid_->unseen_items > 0) {
+    engine.warn(*request.valid + ": " + std::to_string(valid_->unseen_users) + " ratings of users and " +
+                std::to_string(valid_->unseen_items) +
+                " of items without a training rating are predicted from the mean and the other side's bias");
+  }
+}
+
+DataSummary MatrixFactorisation::data_summary() const {
+  DataSummary summary;
+  summary.format = data_.recognised.describe();
+  summary.checksum = data_.checksum;
+  summary.shape = {{"users", std::to_string(users_.size())},
+                   {"items", std::to_string(items_.size())},
+                   {"ratings", std::to_string(ratings_)},
+                   {"mean", shortest_text(data_.mean)},
+                   {"lowest", shortest_text(double{data_.lowest})},
+                   {"highest", shortest_text(double{data_.highest})}};
+  if (valid_) summary.shape.emplace_back("valid_ratings", std::to_string(valid_ratings_));
+  return summary;
+}
+
+MemoryEstimate MatrixFactorisation::memory(WorkerId workers) const {
+  const GridShape shape = grid_shape(workers);
+  const std::uint64_t rows = std::uint64_t{users_.size()} + items_.size();
+  const std::uint64_t row_bytes = padded_rank(rank()) * sizeof(float) + sizeof(Side);
+  MemoryEstimate estimate;
+  // While cells are built the records (12 bytes) and the finished cells (6 and a batch's share) exist side by side.
+  estimate.add("ratings while they are laid out", ratings_, sizeof(Rating))
+      .add("grid of cells", ratings_, 10)
+      .add("tables of the grid", shape.stripes * shape.blocks, 256)
+      .add("ids and counts", rows, 48)
+      .add("model", rows, row_bytes);
+  if (valid_) {
+    estimate.add("held-out ratings", valid_ratings_, sizeof(Rating)).add("best model so far", rows, row_bytes);
+  }
+  return estimate;
+}
+
+CellGrid MatrixFactorisation::lay_out(WorkerId workers, Engine& engine) {
+  const GridShape shape = grid_shape(workers);
+  const ParallelFor parallel = engine.parallel_for_function();
+  AxisCounts counts = count_ratings(data_.ratings, users_.size(), items_.size(), parallel);
+  Axis rows = deal_axis(counts.rows, shape.stripes, counts.rows.size());
+  Axis columns = deal_axis(counts.columns, shape.blocks, kMaxBlockColumns);
+  counts = {};
+  return CellGrid::build(std::move(data_.ratings), std::move(rows), std::move(columns), parallel);
+}
+
+void MatrixFactorisation::find_scaling(CellGrid& grid, Engine& engine) {
+  // Errors of a fitted model are smaller than the spread of the ratings; steps were tuned at this share of it.
+  constexpr double kShareOfSpread = 0.8;
+  const ParallelFor parallel = engine.parallel_for_function();
+  const Moments moments = grid.moments(parallel);
+  const auto count = static_cast<double>(moments.count);
+  scaling_.mean = moments.sum / count;
+  const double variance = std::max(0.0, moments.squares / count - scaling_.mean * scaling_.mean);
+  const double tiny = 1e-12 * std::max(1.0, std::abs(scaling_.mean));
+  scaling_.scale = std::sqrt(variance) > tiny ? kShareOfSpread * std::sqrt(variance) : 1.0;
+  scaling_.lowest = data_.lowest;
+  scaling_.highest = data_.highest;
+  scaling_.clip = params_.clip;
+  grid.normalise(scaling_.mean, scaling_.scale, parallel);
+}
+
+void MatrixFactorisation::initialise(MfState& state, const CellGrid& grid, std::uint64_t seed, Engine& engine) const {
+  // Keyed by the id that the reader gave, so that the start does not depend on the grid. Uniform with the variance of the
+  // prototype's normal start: w·h then has a standard deviation of about 0.003.
+  const double spread = std::sqrt(3.0 * 0.003) * std::pow(static_cast<double>(rank()), -0.25);
+  const Random random(seed, Purpose::initial_model);
+  const auto fill = [&](const Axis& axis, bool is_row) {
+    std::vector<std::uint32_t> external(axis.size());
+    for (std::uint32_t id = 0; id < axis.size(); ++id) external[axis.internal[id]] = id;
+    engine.parallel_for(axis.parts(), [&](std::size_t part) {
+      const FactorRows rows = is_row ? state.stripe(part) : state.block(static_cast<BlockId>(part));
+      for (std::size_t r = 0; r < axis.part_size(part); ++r) {
+        const std::uint32_t internal = axis.begin[part] + static_cast<std::uint32_t>(r);
+        RandomStream draws = random.stream(0, 2 * std::uint64_t{external[internal]} + (is_row ? 1 : 0));
+        for (std::size_t d = 0; d < rank(); ++d) {
+          rows.factors[r * state.stride() + d] = static_cast<float>(spread * (2.0 * draws.uniform_float() - 1.0));
+        }
+        const double n = axis.counts[internal];
+        rows.sides[r].decay = static_cast<float>(params_.reg * std::pow(n, params_.reg_power - 1.0));
+      }
+    });
+  };
+  fill(grid.rows(), true);
+  fill(grid.columns(), false);
+}
+
+void MatrixFactorisation::warm_start(MfState& state, const CellGrid& grid, Engine& engine) const {
+  const MfModel before{ModelReader(*init_)};
+  if (before.rank() != rank()) {
+    throw usage_error("--init: the model has rank " + std::to_string(before.rank()) + ", this run has rank " +
+                      std::to_string(params_.rank));
+  }
+  const auto known = before.copy_into(state, grid, users_, items_, scaling_);
+  engine.warn("--init: " + std::to_string(known.first) + " of " + std::to_string(users_.size()) + " users and " +
+              std::to_string(known.second) + " of " + std::to_string(items_.size()) +
+              " items start from the model, the others anew");
+}
+
+Training MatrixFactorisation::prepare(Engine& engine, WorkerId workers, std::uint64_t seed, const std::string&) {
+  CellGrid grid = lay_out(workers, engine);
+  find_scaling(grid, engine);
+  if (const std::string warning = duplicates_warning(grid.duplicates()); !warning.empty()) engine.warn(warning);
+  const WorkerMap map(workers, engine.transport().nodes(), engine.transport().node(), engine.domains());
+  prepared_ = std::make_unique<Prepared>(std::move(grid), engine.topology(), map, rank(), seed);
+  initialise(prepared_->state, prepared_->grid, seed, engine);
+  if (init_) warm_start(prepared_->state, prepared_->grid, engine);
+  if (valid_) {
+    prepared_->holdout =
+        Holdout(std::move(valid_->ratings), prepared_->grid.rows(), prepared_->grid.columns(), scaling_);
+  }
+  const SgdRule rule{params_.rate, params_.rate_decay, params_.gain};
+  prepared_->trainee.emplace(prepared_->grid, prepared_->state, &prepared_->holdout, scaling_, rule,
+                             kernels(engine.simd()));
+  Training training;
+  training.schedule = &prepared_->schedule;
+  training.trainee = &*prepared_->trainee;
+  training.schedule_reason = "ratings touch one user and one item each, so blocks of items can rotate without a conflict";
+  return training;
+}
+
+void MatrixFactorisation::write_model(ModelWriter& writer) const {
+  write_mf_model(writer, prepared_->state, prepared_->grid, users_, items_, scaling_, params_);
+}
+
+}  // namespace
+}  // namespace mf
+
+std::unique_ptr<Algorithm> make_mf() { return std::make_unique<mf::MatrixFactorisation>(); }
+
+std::unique_ptr<Model> open_mf(const ModelReader& reader) { return std::make_unique<mf::MfModel>(reader); }
+
+}  // namespace orrery

@@ -1,0 +1,340 @@
+#include "algorithms/mf_model.h"
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+
+#include "engine/data/ratings.h"
+#include "engine/engine.h"
+#include "engine/error.h"
+#include "engine/params.h"
+#include "engine/reduce.h"
+
+namespace orrery::mf {
+namespace {
+
+constexpr std::size_t kConstants = 7;
+
+std::array<double, kConstants> constants_of(const Scaling& scaling, const MfParams& params) {
+  return {scaling.mean, scaling.scale,   double{scaling.lowest}, double{scaling.highest}, scaling.clip ? 1.0 : 0.0,
+          params.reg,   params.reg_power};
+}
+
+/// Where the row of an external id is.
+struct Location {
+  std::size_t part;
+  std::size_t row;
+};
+
+Location locate(const Axis& axis, std::uint32_t id) {
+  const std::size_t part = axis.part[id];
+  return {part, axis.internal[id] - axis.begin[part]};
+}
+
+// Factors and biases of one side in external order and rating units; a product of two factor rows carries the scale
+// once.
+template <class PartOf>
+void write_side(ModelWriter& writer, const char* name, const Axis& axis, std::size_t rank, std::size_t stride,
+                double scale, const PartOf& part_of) {
+  const auto root = static_cast<float>(std::sqrt(scale));
+  std::vector<float> row(rank);
+  writer.add_array(std::string(name) + "_factors", NpyType::float32, {axis.size(), rank}, [&](const ByteSink& sink) {
+    for (std::uint32_t id = 0; id < axis.size(); ++id) {
+      const Location at = locate(axis, id);
+      const float* factors = part_of(at.part).factors + at.row * stride;
+      for (std::size_t d = 0; d < rank; ++d) row[d] = factors[d] * root;
+      sink(std::as_bytes(std::span<const float>{row}));
+    }
+  });
+  std::vector<float> bias(axis.size());
+  for (std::uint32_t id = 0; id < axis.size(); ++id) {
+    const Location at = locate(axis, id);
+    bias[id] = part_of(at.part).sides[at.row].bias * static_cast<float>(scale);
+  }
+  writer.add_array<float>(std::string(name) + "_bias", bias);
+}
+
+// The items of each user, by external ids, ascending.
+void write_seen(ModelWriter& writer, const CellGrid& grid) {
+  const Axis& rows = grid.rows();
+  const Axis& columns = grid.columns();
+  std::vector<std::int64_t> begin(rows.size() + 1, 0);
+  for (std::uint32_t id = 0; id < rows.size(); ++id) begin[id + 1] = rows.counts[rows.internal[id]];
+  std::partial_sum(begin.begin(), begin.end(), begin.begin());
+  std::vector<std::uint32_t> row_id(rows.size()), column_id(columns.size());
+  for (std::uint32_t id = 0; id < rows.size(); ++id) row_id[rows.internal[id]] = id;
+  for (std::uint32_t id = 0; id < columns.size(); ++id) column_id[columns.internal[id]] = id;
+  std::vector<std::int32_t> items(grid.ratings());
+  std::vector<std::int64_t> next(begin.begin(), begin.end() - 1);
+  for (std::size_t stripe = 0; stripe < grid.stripes(); ++stripe) {
+    for (std::size_t block = 0; block < grid.blocks(); ++block) {
+      const Cell& cell = grid.cell(stripe, block);
+      std::size_t batch = 0, rating = 0;
+      for (std::size_t n = kMaxBatch; n >= 1; --n) {
+        for (std::uint32_t b = 0; b < cell.batches[n - 1]; ++b, ++batch) {
+          const std::uint32_t user = row_id[rows.begin[stripe] + cell.rows[batch]];
+          for (std::size_t i = 0; i < n; ++i, ++rating) {
+            items[static_cast<std::size_t>(next[user]++)] =
+                static_cast<std::int32_t>(column_id[columns.begin[block] + cell.columns[rating]]);
+          }
+        }
+      }
+    }
+  }
+  for (std::size_t u = 0; u < rows.size(); ++u) std::sort(items.begin() + begin[u], items.begin() + begin[u + 1]);
+  writer.add_array<std::int64_t>("seen_begin", begin);
+  writer.add_array<std::int32_t>("seen_items", items);
+}
+
+// Enough for a line of numbers; written in one piece.
+void append_number(std::string& line, double value) {
+  std::array<char, 32> text;
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), static_cast<float>(value)).ptr;
+  line.append(text.data(), end);
+}
+
+}  // namespace
+
+void write_mf_model(ModelWriter& writer, const MfState& state, const CellGrid& grid, const IdMap& users,
+                    const IdMap& items, const Scaling& scaling, const MfParams& params) {
+  write_side(writer, "user", grid.rows(), state.rank(), state.stride(), scaling.scale,
+             [&](std::size_t part) { return state.stripe(part); });
+  write_side(writer, "item", grid.columns(), state.rank(), state.stride(), scaling.scale,
+             [&](std::size_t part) { return state.block(static_cast<BlockId>(part)); });
+  writer.add_array<double>("constants", constants_of(scaling, params));
+  writer.add_text("users", users.texts());
+  writer.add_text("items", items.texts());
+  if (params.keep_seen) write_seen(writer, grid);
+}
+
+MfModel::MfModel(const ModelReader& reader) {
+  const auto constants = reader.read<double>("constants");
+  if (constants.size() != kConstants) {
+    throw data_error(reader.path().string(), "constants has " + std::to_string(constants.size()) + " values, not 7");
+  }
+  scaling_ = {constants[0], constants[1], static_cast<float>(constants[2]), static_cast<float>(constants[3]),
+              constants[4] != 0.0};
+  reg_ = constants[5];
+  reg_power_ = constants[6];
+  const NpyShape& shape = reader.entry("user_factors").shape;
+  if (shape.size() != 2 || shape[1] == 0) throw data_error(reader.path().string(), "user_factors is not a matrix");
+  rank_ = shape[1];
+  read_side(reader, "user", users_);
+  read_side(reader, "item", items_);
+  if (!reader.has("seen_begin")) return;
+  seen_begin_ = reader.read<std::int64_t>("seen_begin");
+  seen_items_ = reader.read<std::int32_t>("seen_items");
+  const bool fits = seen_begin_.size() == users_.bias.size() + 1 && seen_begin_.front() == 0 &&
+                    std::is_sorted(seen_begin_.begin(), seen_begin_.end()) &&
+                    seen_begin_.back() == static_cast<std::int64_t>(seen_items_.size());
+  if (!fits) throw data_error(reader.path().string(), "seen_begin does not fit users and seen_items");
+}
+
+void MfModel::read_side(const ModelReader& reader, const char* name, Side& side) const {
+  side.factors = reader.read<float>(std::string(name) + "_factors");
+  side.bias = reader.read<float>(std::string(name) + "_bias");
+  side.ids = IdMap::from_lines(reader.read_text(std::string(name) + "s"));
+  if (side.factors.size() != side.bias.size() * rank_ || side.ids.size() != side.bias.size()) {
+    throw data_error(reader.path().string(), std::string(name) + "s, factors and biases are not of one length");
+  }
+}
+
+double MfModel::predict(std::uint32_t user, std::uint32_t item) const {
+  double value = scaling_.mean;
+  if (user != IdMap::kUnseen) value += double{users_.bias[user]};
+  if (item != IdMap::kUnseen) value += double{items_.bias[item]};
+  if (user != IdMap::kUnseen && item != IdMap::kUnseen) {
+    const float* w = users_.factors.data() + user * rank_;
+    const float* h = items_.factors.data() + item * rank_;
+    double dot = 0;
+    for (std::size_t d = 0; d < rank_; ++d) dot += double{w[d]} * double{h[d]};
+    value += dot;
+  }
+  return scaling_.clip ? std::clamp<double>(value, scaling_.lowest, scaling_.highest) : value;
+}
+
+namespace {
+
+RatingsData read_against(const std::string& data, const std::string& format, Engine& engine, bool pairs,
+                         const IdMap* users, const IdMap* items) {
+  RatingsOptions options;
+  options.read.parallel = engine.parallel_for_function();
+  if (!format.empty()) options.format = parse_format(format);
+  options.pairs = pairs;
+  options.known_users = users;
+  options.known_items = items;
+  RatingsData read = read_ratings(data, options);
+  for (const std::string& warning : read.warnings) engine.warn(warning);
+  return read;
+}
+
+}  // namespace
+
+void MfModel::predict(const std::string& data, const std::string& format, Engine& engine, std::ostream& out) const {
+  const RatingsData read = read_against(data, format, engine, true, &users_.ids, &items_.ids);
+  if (read.unseen_users + read.unseen_items > 0) {
+    engine.warn(data + ": " + std::to_string(read.unseen_users) + " lines with unknown users and " +
+                std::to_string(read.unseen_items) + " with unknown items are predicted from what is known");
+  }
+  std::vector<std::string> pieces(read.ratings.chunks());
+  engine.parallel_for(pieces.size(), [&](std::size_t c) {
+    for (const Rating& r : read.ratings.chunk(c)) {
+      append_number(pieces[c], predict(r.user, r.item));
+      pieces[c] += '\n';
+    }
+  });
+  for (const std::string& piece : pieces) out.write(piece.data(), static_cast<std::streamsize>(piece.size()));
+}
+
+double MfModel::squares(const std::string& data, const std::string& format, Engine& engine, double* absolute,
+                        std::uint64_t* count, std::uint64_t* checksum) const {
+  const RatingsData read = read_against(data, format, engine, false, &users_.ids, &items_.ids);
+  std::vector<ErrorSums> sums(read.ratings.chunks());
+  engine.parallel_for(sums.size(), [&](std::size_t c) {
+    for (const Rating& r : read.ratings.chunk(c)) {
+      const double error = double{r.value} - predict(r.user, r.item);
+      sums[c].squares += error * error;
+      sums[c].absolute += std::abs(error);
+    }
+  });
+  const ErrorSums all = tree_combine(std::span<ErrorSums>{sums}, [](const ErrorSums& a, const ErrorSums& b) {
+    return ErrorSums{a.squares + b.squares, a.absolute + b.absolute};
+  });
+  *absolute = all.absolute;
+  *count = read.ratings.size();
+  *checksum = read.checksum;
+  return all.squares;
+}
+
+NamedValues MfModel::evaluate(const std::string& data, const std::string& format, Engine& engine) const {
+  double absolute = 0;
+  std::uint64_t count = 0, checksum = 0;
+  const double sum = squares(data, format, engine, &absolute, &count, &checksum);
+  const auto n = static_cast<double>(count);
+  return {{"rmse", std::sqrt(sum / n)}, {"mae", absolute / n}, {"ratings", n}};
+}
+
+std::vector<double> MfModel::ridge(const std::vector<std::pair<std::uint32_t, float>>& ratings) const {
+  // Unknowns x = (bias, factors), features (1, h_i). In rating units the penalty of the bias is reg·n^p, that of the
+  // factors reg·n^p·scale, because a product of two factor rows carries the scale once.
+  const auto size = static_cast<Eigen::Index>(rank_ + 1);
+  Eigen::MatrixXd gram = Eigen::MatrixXd::Zero(size, size);
+  Eigen::VectorXd right = Eigen::VectorXd::Zero(size);
+  Eigen::VectorXd feature(size);
+  for (const auto& [item, rating] : ratings) {
+    feature[0] = 1.0;
+    for (std::size_t d = 0; d < rank_; ++d) {
+      feature[static_cast<Eigen::Index>(d + 1)] = double{items_.factors[item * rank_ + d]};
+    }
+    gram.selfadjointView<Eigen::Lower>().rankUpdate(feature);
+    right += (double{rating} - scaling_.mean - double{items_.bias[item]}) * feature;
+  }
+  // A touch of penalty even at reg = 0: fewer ratings than factors would leave the system singular.
+  const double penalty = std::max(reg_ * std::pow(static_cast<double>(ratings.size()), reg_power_), 1e-9);
+  gram.diagonal().array() += penalty * scaling_.scale;
+  gram(0, 0) += penalty * (1.0 - scaling_.scale);
+  const Eigen::VectorXd solution = gram.selfadjointView<Eigen::Lower>().ldlt().solve(right);
+  return {solution.data(), solution.data() + size};
+}
+
+void MfModel::infer(const std::string& data, const std::string& format, Engine& engine, std::ostream& out) const {
+  const RatingsData read = read_against(data, format, engine, false, nullptr, &items_.ids);
+  if (read.unseen_items > 0) {
+    engine.warn(data + ": " + std::to_string(read.unseen_items) + " ratings of unknown items were left out");
+  }
+  std::vector<std::vector<std::pair<std::uint32_t, float>>> of_user(read.users.size());
+  for (std::size_t c = 0; c < read.ratings.chunks(); ++c) {
+    for (const Rating& r : read.ratings.chunk(c)) {
+      if (r.item != IdMap::kUnseen) of_user[r.user].emplace_back(r.item, r.value);
+    }
+  }
+  constexpr std::size_t kUsersEach = 256;
+  std::vector<std::string> pieces((of_user.size() + kUsersEach - 1) / kUsersEach);
+  engine.parallel_for(pieces.size(), [&](std::size_t p) {
+    const std::size_t end = std::min(of_user.size(), (p + 1) * kUsersEach);
+    for (std::size_t u = p * kUsersEach; u < end; ++u) {
+      pieces[p] += read.users.text(static_cast<std::uint32_t>(u));
+      for (const double value : ridge(of_user[u])) {
+        pieces[p] += ' ';
+        append_number(pieces[p], value);
+      }
+      pieces[p] += '\n';
+    }
+  });
+  for (const std::string& piece : pieces) out.write(piece.data(), static_cast<std::streamsize>(piece.size()));
+}
+
+std::vector<std::pair<std::string, double>> MfModel::recommend(const std::string& user, std::size_t top) const {
+  const std::uint32_t u = users_.ids.find(user);
+  const auto first = u == IdMap::kUnseen || seen_begin_.empty() ? 0 : seen_begin_[u];
+  const auto last = u == IdMap::kUnseen || seen_begin_.empty() ? 0 : seen_begin_[u + 1];
+  std::vector<std::pair<double, std::uint32_t>> scores;
+  for (std::uint32_t i = 0; i < items_.ids.size(); ++i) {
+    if (std::binary_search(seen_items_.begin() + first, seen_items_.begin() + last, static_cast<std::int32_t>(i))) {
+      continue;
+    }
+    scores.emplace_back(-predict(u, i), i);  // best first; equal ones by index
+  }
+  const std::size_t count = std::min(top, scores.size());
+  std::partial_sort(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(count), scores.end());
+  std::vector<std::pair<std::string, double>> best;
+  for (std::size_t k = 0; k < count; ++k) best.emplace_back(items_.ids.text(scores[k].second), -scores[k].first);
+  return best;
+}
+
+std::vector<Check> MfModel::verify(const Run& run, Engine& engine) const {
+  const auto is_finite = [](const std::vector<float>& values) {
+    return std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
+  };
+  std::vector<Check> checks;
+  checks.push_back(
+      {"parameters are finite numbers",
+       is_finite(users_.factors) && is_finite(users_.bias) && is_finite(items_.factors) && is_finite(items_.bias),
+       std::to_string(users_.bias.size()) + " users, " + std::to_string(items_.bias.size()) + " items"});
+  double absolute = 0;
+  std::uint64_t count = 0, checksum = 0;
+  const double train = std::sqrt(squares(run.data, run.format, engine, &absolute, &count, &checksum) /
+                                 static_cast<double>(std::max<std::uint64_t>(count, 1)));
+  checks.push_back({"training data still is what the model was trained on", checksum == run.data_checksum, run.data});
+  // The mean alone leaves the spread of the ratings: 1 / 0.8 of the scale (mf.cpp); a trained model explains some of
+  // it.
+  const double spread = scaling_.scale / 0.8;
+  checks.push_back({"training error is not above that of the mean", train <= spread * (1 + 1e-6),
+                    "rmse " + shortest_text(train) + ", spread " + shortest_text(spread)});
+  if (run.valid && run.value) {
+    const double valid = std::sqrt(squares(*run.valid, run.format, engine, &absolute, &count, &checksum) /
+                                   static_cast<double>(std::max<std::uint64_t>(count, 1)));
+    constexpr double kRounding = 1e-4;  // the model on disk is in rating units, training is in units of the spread
+    checks.push_back({"held-out rmse is the one of run.json",
+                      std::abs(valid - *run.value) <= kRounding * std::max(*run.value, 1e-3),
+                      "expected " + shortest_text(*run.value) + ", found " + shortest_text(valid)});
+  }
+  return checks;
+}
+
+std::pair<std::size_t, std::size_t> MfModel::copy_into(MfState& state, const CellGrid& grid, const IdMap& users,
+                                                       const IdMap& items, const Scaling& scaling) const {
+  const auto root = static_cast<float>(std::sqrt(scaling.scale));
+  const auto copy = [&](const Side& from, const IdMap& ids, const Axis& axis, bool is_row) {
+    std::size_t known = 0;
+    for (std::uint32_t id = 0; id < ids.size(); ++id) {
+      const std::uint32_t old = from.ids.find(ids.text(id));
+      if (old == IdMap::kUnseen) continue;
+      ++known;
+      const Location at = locate(axis, id);
+      const FactorRows rows = is_row ? state.stripe(at.part) : state.block(static_cast<BlockId>(at.part));
+      for (std::size_t d = 0; d < rank_; ++d) {
+        rows.factors[at.row * state.stride() + d] = from.factors[old * rank_ + d] / root;
+      }
+      rows.sides[at.row].bias = from.bias[old] / static_cast<float>(scaling.scale);
+    }
+    return known;
+  };
+  return {copy(users_, users, grid.rows(), true), copy(items_, items, grid.columns(), false)};
+}
+
+}  // namespace orrery::mf

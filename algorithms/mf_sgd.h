@@ -1,0 +1,61 @@
+// Matrix factorisation by stochastic gradient descent under rotation.
+//
+//   minimise  Σ_(u,i) (r_ui − μ − b_u − b_i − w_u·h_i)²  +  λ Σ_u n_u^p (|w_u|² + b_u²)  +  λ Σ_i n_i^p (|h_i|² + b_i²)
+//
+// A unit trains the ratings of one stripe of users and one block of items (mf_kernels.h has the update). Units that run
+// at the same time share neither users nor items, and the grid's chains fix the order in which each user and each item
+// is visited; so a run equals a serial one, bit for bit (Gemulla et al., KDD 2011; Yun et al., VLDB 2014).
+#pragma once
+
+#include <vector>
+
+#include "algorithms/mf_holdout.h"
+#include "algorithms/mf_kernels.h"
+#include "algorithms/mf_layout.h"
+#include "algorithms/mf_state.h"
+#include "engine/training.h"
+
+namespace orrery::mf {
+
+/// The step: rate / (1 + decay · clock) for a row that has seen no error, shrinking with its errors by `gain`.
+struct SgdRule {
+  double rate = 0.1;
+  double decay = 0.2;
+  double gain = 0.01;
+  StepRule at(Clock clock) const;
+};
+
+class SgdTrainee final : public Trainee {
+ public:
+  /// Borrows everything; the grid's values must be normalised as `scaling` says.
+  SgdTrainee(const CellGrid& grid, MfState& state, const Holdout* holdout, const Scaling& scaling, const SgdRule& rule,
+             const Kernels& kernels);
+
+  void run_unit(const WorkUnit& unit, UnitContext& context) override;
+  Evaluation evaluate(Engine& engine, bool exact) override;
+  std::vector<StateSection> save_state() const override;
+  void load_state(const std::vector<StateSection>& sections) override;
+  void keep_best() override;
+  void restore_best() override;
+
+  /// Σ e² over the training ratings in rating units, exactly, for the state as it is. Cost: a pass over the data.
+  double training_squares(const ParallelFor& parallel) const;
+
+ private:
+  const CellGrid& grid_;
+  MfState& state_;
+  const Holdout* holdout_;
+  const Scaling scaling_;
+  const SgdRule rule_;
+  const Kernels& kernels_;
+  std::vector<double> seen_;  ///< by cell: Σ e² of its last visit, each error as it was before its step
+  Bytes best_;
+};
+
+/// λ Σ n^p (|w|² + b²) over all rows and columns, in rating units: the second and third term of the objective.
+double regularisation(const MfState& state, const CellGrid& grid, const Scaling& scaling, const ParallelFor& parallel);
+/// Σ e² over one cell in normalised units. Scratch of 8 bytes a rating.
+double cell_squares(const CellGrid& grid, std::size_t stripe, std::size_t block, const MfState& state,
+                    const Kernels& kernels);
+
+}  // namespace orrery::mf

@@ -1,0 +1,31 @@
+// The list of algorithms: a plain array, so that a static library registers as surely as a shared one.
+#include <array>
+#include <string>
+#include <vector>
+
+#include "algorithms/algorithm.h"
+#include "algorithms/mf.h"
+#include "engine/error.h"
+#include "engine/params.h"
+
+namespace orrery {
+namespace {
+
+constexpr std::array kAlgorithms{
+    AlgorithmEntry{"mf", make_mf, open_mf},
+};
+
+}  // namespace
+
+std::span<const AlgorithmEntry> algorithms() { return kAlgorithms; }
+
+const AlgorithmEntry& find_algorithm(const std::string& name) {
+  std::vector<std::string> names;
+  for (const AlgorithmEntry& entry : kAlgorithms) {
+    if (name == entry.name) return entry;
+    names.emplace_back(entry.name);
+  }
+  throw usage_error("unknown algorithm " + orrery::quoted(name) + suggestion(name, names) + " (`orrery list` names them all)");
+}
+
+}  // namespace orrery
