@@ -38,14 +38,13 @@ std::vector<Level> levels() {
 }
 
 // One body for all processors: the loader picks the widest clone, and nothing here is about bits.
-__attribute__((target_clones("avx512f", "avx2", "default"), noinline)) void add_all(float* values, std::size_t count,
-                                                                                    float term) {
+__attribute__((target_clones("avx512f", "avx2", "default"))) void add_all(float* values, std::size_t count,
+                                                                          float term) {
   for (std::size_t i = 0; i < count; ++i) values[i] += term;
 }
 
-__attribute__((target_clones("avx512f", "avx2", "default"), noinline)) void add_rows(float* values,
-                                                                                     const std::uint32_t* order,
-                                                                                     std::size_t rows, float term) {
+__attribute__((target_clones("avx512f", "avx2", "default"))) void add_rows(float* values, const std::uint32_t* order,
+                                                                           std::size_t rows, float term) {
   for (std::size_t r = 0; r < rows; ++r) {
     float* row = values + std::size_t{order[r]} * kRowFloats;
     for (std::size_t i = 0; i < kRowFloats; ++i) row[i] += term;

@@ -89,7 +89,7 @@ std::map<std::string, CountedKernel> counted_kernels() {
                                                {"unit/rotation", run_empty_units},
                                                {"clock/tick", tick}};
   for (const SimdLevel level : {SimdLevel::portable, SimdLevel::avx2}) {
-    for (const std::size_t rank : {16, 64, 128}) {
+    for (const std::size_t rank : {16U, 64U, 128U}) {
       const std::string tail = "/k" + std::to_string(rank) + "/" + std::string(to_string(level));
       kernels.emplace("mf/train" + tail, train(rank, level));
       kernels.emplace("mf/measure" + tail, measure(rank, level));

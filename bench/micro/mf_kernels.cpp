@@ -33,7 +33,7 @@ void measure(benchmark::State& state, std::size_t rank, SimdLevel level) {
 void register_mf_kernels() {
   for (const SimdLevel level : {SimdLevel::portable, SimdLevel::avx2, SimdLevel::avx512}) {
     if (level > detect_simd()) continue;
-    for (const std::size_t rank : {16, 64, 128}) {
+    for (const std::size_t rank : {16U, 64U, 128U}) {
       const std::string tail = "/k" + std::to_string(rank) + "/" + std::string(to_string(level));
       benchmark::RegisterBenchmark(("mf/train" + tail).c_str(), train, rank, level)->Unit(benchmark::kMillisecond);
       benchmark::RegisterBenchmark(("mf/measure" + tail).c_str(), measure, rank, level)->Unit(benchmark::kMillisecond);
