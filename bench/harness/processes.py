@@ -32,7 +32,7 @@ class Outcome:
     stopped: bool = False
 
 
-def run(command, cwd=None, stop=None, env=None):
+def run(command, stop=None, env=None):
     """Runs `command`, its standard output through a pseudo-terminal with every line stamped (seconds since start).
 
     stop(lines) is asked after each line; True ends the process, and the outcome says stopped. Standard error goes
@@ -42,13 +42,10 @@ def run(command, cwd=None, stop=None, env=None):
         master, slave = pty.openpty()
         started = time.monotonic()
         try:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=slave, stderr=errors, cwd=cwd, env=env)
-        except OSError as error:
-            os.close(master)
-            os.close(slave)
-            raise ContenderFailed(f"cannot start {command[0]}: {error.strerror}") from error
-        os.close(slave)
-        try:
+            try:
+                process = _start(command, slave, errors, env)
+            finally:
+                os.close(slave)
             lines, stopped = _read_lines(master, process, started, stop)
         finally:
             os.close(master)
@@ -64,8 +61,7 @@ def run_copies(commands, env=None):
     running = []
     for command in commands:
         errors = tempfile.TemporaryFile()
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, env=env)
-        running.append((command, process, errors))
+        running.append((command, _start(command, subprocess.DEVNULL, errors, env), errors))
     outcomes = []
     for command, process, errors in running:
         returncode, usage = _wait(process)
@@ -74,6 +70,13 @@ def run_copies(commands, env=None):
                                 _tail(errors)))
         errors.close()
     return outcomes
+
+
+def _start(command, out, errors, env):
+    try:
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=errors, env=env)
+    except OSError as error:
+        raise ContenderFailed(f"cannot start {command[0]}: {error.strerror}") from error
 
 
 def _read_lines(master, process, started, stop):

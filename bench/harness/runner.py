@@ -1,5 +1,6 @@
 """Runs cases: data, tuning, targets, then rounds in which the contenders take turns (A B A B …)."""
 
+import hashlib
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -174,7 +175,8 @@ class Runner:
         if entry.settings:
             record["settings"] = entry.settings
         if entry.adapter is not None:
-            record["executable"] = Path(entry.adapter.executable).name
+            program = Path(entry.adapter.executable)
+            record["executable"] = {"name": program.name, "sha256": hashlib.sha256(program.read_bytes()).hexdigest()}
         if entry.skipped:
             record["skipped"] = entry.skipped
         if entry.failed:

@@ -44,7 +44,7 @@ kResultCase = {
 kResultContender = {
     "name": (str, True), "kind": (str, True), "command": (list, True), "rounds": (list, True), "summary": (dict, True),
     "skipped": (str, False), "failed": (str, False), "tuning": (dict, False), "settings": (dict, False),
-    "executable": (str, False),
+    "executable": (dict, False),
 }
 
 
