@@ -70,7 +70,7 @@ class DataStore:
     def _key(self, definition):
         """Hash of what makes the content: the commands of generated data, else the bundled files' bytes."""
         digest = hashlib.sha256()
-        recipe = [definition.get("generate", []), definition.get("split", []), definition["files"]]
+        recipe = [definition.get("generate", []), definition["files"]]
         digest.update(json.dumps(recipe, sort_keys=True).encode())
         if "generate" not in definition:
             for source in definition["files"].values():
@@ -87,13 +87,12 @@ class DataStore:
             _write_manifest(building, definition["files"], {})
 
     def _generate(self, folder, definition):
-        for step in ("generate", "split"):
-            if step in definition:
-                command = [str(self._orrery), *templates.fill_all(definition[step], {"dir": str(folder)})]
-                self._say(f"data: {' '.join(command[1:])}")
-                done = subprocess.run(command, capture_output=True, text=True, check=False)
-                if done.returncode != 0:
-                    raise BenchError(f"{' '.join(command)} gave {done.returncode}: {done.stderr.strip()}")
+        for words in definition["generate"]:
+            self._say(f"data: orrery {' '.join(words)}")
+            command = [str(self._orrery), *templates.fill_all(words, {"dir": str(folder)})]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise BenchError(f"{' '.join(command)} gave {done.returncode}: {done.stderr.strip()}")
 
     def _debias(self, folder, plain, settings):
         train, test = plain.files["train"], plain.files["test"]

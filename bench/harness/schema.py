@@ -9,7 +9,7 @@ kSchemaVersion = 1
 kCaseFile = {"schema": (int, True), "datasets": (dict, True), "cases": (list, True), "peers": (dict, False),
              "contenders": (dict, False)}
 kDataset = {
-    "what": (str, True), "generate": (list, False), "split": (list, False), "files": (dict, True),
+    "what": (str, True), "generate": (list, False), "files": (dict, True),
     "count": (str, False), "debias": (dict, False),
 }
 kDebias = {"dampings": (list, True), "sweeps": (int, True)}

@@ -4,7 +4,7 @@ import unittest
 
 from support import InFolder
 from harness import adapters, cases, datasets, results, runner, schema, tuning
-from harness.errors import ContenderFailed
+from harness.errors import BenchError, ContenderFailed
 
 # Prints a curve that halves the error each iteration down to a floor of $1; says in LOG that it ran.
 kCurve = """
@@ -87,6 +87,26 @@ class Race(InFolder):
         result = results.assemble("macro", {"source": {}, "build": {}, "machine": {}, "topology": {}}, 2, [], [case])
         schema.check_result(result, "test")
         return result
+
+
+class Generated(InFolder):
+    """Generated data are made once, whole, and found again."""
+
+    kDefinition = {"what": "g", "generate": [["data", "{dir}/all.txt"]], "files": {"train": "all.txt"}}
+
+    def store(self, text):
+        return datasets.DataStore(self.folder / "cache", self.folder, self.program("orrery", text), say=lambda text: None)
+
+    def test_the_generator_runs_once(self):
+        store = self.store(f"echo made >> {self.folder}/log; printf '1 2 3\\n4 5 6\\n' > $2\n")
+        first, second = store.prepare("g", self.kDefinition), store.prepare("g", self.kDefinition)
+        self.assertEqual((self.folder / "log").read_text(), "made\n")
+        self.assertEqual((first.items, first.files, first.checksums), (2, second.files, second.checksums))
+
+    def test_a_generator_that_fails_leaves_nothing(self):
+        with self.assertRaisesRegex(BenchError, "no memory"):
+            self.store("echo half > $2; echo no memory >&2; exit 4\n").prepare("g", self.kDefinition)
+        self.assertEqual(list((self.folder / "cache").iterdir()), [])
 
 
 class Turns(unittest.TestCase):
