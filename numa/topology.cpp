@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <future>
 #include <string_view>
 
 #include "numa/cpu_mask.h"
@@ -97,9 +98,10 @@ void apply_memory_policy(const Bitmap& nodes) {
   hwloc_bitmap_and(nodes.get(), nodes.get(), allowed.get());
 }
 
+/// Asks for an empty mask: where binding is possible at all that is an invalid argument and changes nothing. Setting
+/// the present mask again would not do: a CPU that is offline just now is missing in it and would be lost for good.
 std::string refused_thread_binding() {
-  const detail::CpuMask mask = detail::thread_mask(0);
-  if (!mask.empty() && detail::set_thread_mask(0, mask)) return {};
+  if (detail::set_thread_mask(0, detail::mask_of({})) || errno == EINVAL) return {};
   return std::strerror(errno);
 }
 
@@ -146,7 +148,7 @@ void TopologyReader::examine_system(Topology& topology) {
   if (!topology.bind_memory_ && matters) add_warning(topology, "memory cannot be placed on nodes here: " + no_memory);
 }
 
-Topology Topology::detect() {
+Topology TopologyReader::read_system() {
   const detail::HwlocTopology hwloc = detail::new_topology();
   detail::load(hwloc, "this machine");
   const bool this_system = hwloc_topology_is_thissystem(hwloc.get()) != 0;
@@ -170,6 +172,10 @@ Topology Topology::detect() {
   if (this_system) TopologyReader::examine_system(topology);
   return topology;
 }
+
+// On a thread of its own: hwloc binds the calling thread to one CPU after the other to ask each what it is, and what it
+// gives back afterwards lacks the CPUs that were offline in between.
+Topology Topology::detect() { return std::async(std::launch::async, TopologyReader::read_system).get(); }
 
 Topology Topology::synthetic(const std::string& description) {
   const std::string source = "synthetic '" + description + "'";

@@ -36,6 +36,8 @@ class TopologyReader {
   TopologyReader(hwloc_topology_t topology, std::string source, detail::Bitmap cpus, detail::Bitmap nodes);
 
   Topology read();
+  /// This machine, or what the environment puts in its place.
+  static Topology read_system();
   static void add_warning(Topology& topology, std::string text);
   static void add_note(Topology& topology, std::string text);
   /// Fills what only a real machine has: quota, offline CPUs, and whether it lets threads and memory be bound.
