@@ -31,7 +31,8 @@ std::string format_names() {
 
 DataFormat parse_format(std::string_view name) {
   const auto at = std::find(kFormatNames.begin(), kFormatNames.end(), name);
-  if (at == kFormatNames.end()) throw usage_error("unknown format " + quoted(name) + "; known are " + format_names());
+  if (at == kFormatNames.end())
+    throw usage_error("unknown format " + orrery::quoted(name) + "; known are " + format_names());
   return static_cast<DataFormat>(at - kFormatNames.begin());
 }
 
@@ -148,12 +149,34 @@ ColumnLayout recognise_rating_columns(std::string_view head, std::size_t least) 
     if (separator != Separator::blanks && fields.size() < 2) continue;
     if (lines.size() == 2 && is_header(fields, separator, least) &&
         fits_ratings(split_fields(lines[1].text, separator), least)) {
-      return {separator, true, lines[1].offset, lines[1].number};
+      return {separator, true, first.text, lines[1].offset, lines[1].number};
     }
     if (fits_ratings(fields, least)) {
       layout.separator = separator;
       return layout;
     }
+  }
+  return layout;
+}
+
+ColumnLayout recognise_csv_columns(std::string_view head, std::size_t& columns) {
+  const auto lines = first_lines(head, 2, true);
+  ColumnLayout layout{.separator = Separator::comma};
+  columns = 1;
+  if (lines.empty()) return layout;
+  const HeadLine& first = lines.front();
+  layout = {.separator = separator_by_mark(first.text), .data_offset = first.offset, .data_lines_before = first.number};
+  if (layout.separator == Separator::colons) layout.separator = Separator::blanks;
+  if (layout.separator == Separator::blanks && first.text.find('\t') != std::string_view::npos) {
+    layout.separator = Separator::tab;
+  }
+  const auto fields = split_fields(first.text, layout.separator);
+  columns = fields.size();
+  if (lines.size() == 2 && !any_number(fields) && any_number(split_fields(lines[1].text, layout.separator))) {
+    layout.header = true;
+    layout.header_line = first.text;
+    layout.data_offset = lines[1].offset;
+    layout.data_lines_before = lines[1].number;
   }
   return layout;
 }
@@ -246,20 +269,17 @@ class HeadLooks {
 
   // Lines of as many columns each, most of the fields numbers.
   bool csv() const {
-    if (lines_.empty()) return false;
-    for (const Separator separator : {Separator::comma, Separator::semicolon, Separator::tab, Separator::blanks}) {
-      const std::size_t columns = split_fields(lines_.front().text, separator).size();
-      if (columns < 2 && !(separator == Separator::blanks && columns == 1)) continue;
-      std::size_t numbers = 0, fields_seen = 0;
-      const bool even = std::all_of(lines_.begin() + 1, lines_.end(), [&](const HeadLine& line) {
-        const auto fields = split_fields(line.text, separator);
-        fields_seen += fields.size();
-        for (const std::string_view field : fields) numbers += looks_like_number(field) ? 1 : 0;
-        return fields.size() == columns;
-      });
-      if (even && 2 * numbers >= fields_seen) return true;
+    std::size_t columns = 0;
+    const ColumnLayout layout = recognise_csv_columns(head_, columns);
+    std::size_t numbers = 0, fields_seen = 0;
+    for (const HeadLine& line : lines_) {
+      if (line.offset < layout.data_offset) continue;
+      const auto fields = split_fields(line.text, layout.separator);
+      if (fields.size() != columns) return false;
+      fields_seen += columns;
+      for (const std::string_view field : fields) numbers += looks_like_number(field) ? 1 : 0;
     }
-    return false;
+    return fields_seen > 0 && 2 * numbers >= fields_seen;
   }
 
   std::string_view head_;
@@ -289,6 +309,12 @@ Recognised detect_format(InputFile& file, const std::vector<DataFormat>& allowed
   found.format = *at;
   if (found.format == DataFormat::ratings) {
     const ColumnLayout layout = recognise_rating_columns(head, 3);
+    found.separator = layout.separator;
+    found.header = layout.header;
+  }
+  if (found.format == DataFormat::csv) {
+    std::size_t columns = 0;
+    const ColumnLayout layout = recognise_csv_columns(head, columns);
     found.separator = layout.separator;
     found.header = layout.header;
   }

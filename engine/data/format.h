@@ -39,6 +39,7 @@ struct Recognised {
 struct ColumnLayout {
   Separator separator = Separator::blanks;
   bool header = false;
+  std::string_view header_line = {};   ///< part of what was looked at
   std::uint64_t data_offset = 0;  ///< the byte where the first line of data begins, behind comments and the header
   std::uint64_t data_lines_before = 0;  ///< the lines before it
 };
@@ -47,6 +48,10 @@ struct ColumnLayout {
 /// when it is the first one, no field of it is a number, and its columns fit; with blanks between the columns also its
 /// third field must be a word for a rating, because names of users and items may look like column names.
 ColumnLayout recognise_rating_columns(std::string_view head, std::size_t least);
+
+/// Looks at the first lines for the separator, the number of columns and a header line of a table: the first line is a
+/// header when no field of it is a number and the next one has a number.
+ColumnLayout recognise_csv_columns(std::string_view head, std::size_t& columns);
 
 /// Splits a line (without its end) at a separator. Fields are trimmed of blanks; quotes are kept.
 std::vector<std::string_view> split_fields(std::string_view line, Separator separator);

@@ -73,7 +73,7 @@ class IdList {
 IdMap IdMap::from_lines(std::span<const std::string> ids) {
   IdList list;
   for (const std::string& id : ids) {
-    if (!list.add(id)) throw std::invalid_argument("the id " + quoted(id) + " is empty or occurs twice");
+    if (!list.add(id)) throw std::invalid_argument("the id " + orrery::quoted(id) + " is empty or occurs twice");
   }
   return list.take();
 }

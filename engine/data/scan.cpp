@@ -20,4 +20,14 @@ NumberFault parse_float_slow(const char* p, const char* limit, float& value, con
   return NumberFault::none;
 }
 
+NumberFault parse_double_slow(const char* p, const char* limit, double& value, const char*& end) {
+  if (*p == '+' && p[1] != '-') ++p;
+  const auto [stop, error] = std::from_chars(p, limit, value);
+  if (error == std::errc::invalid_argument) return NumberFault::not_a_number;
+  if (error == std::errc::result_out_of_range) return NumberFault::out_of_range;
+  if (!std::isfinite(value)) return NumberFault::not_finite;
+  end = stop;
+  return NumberFault::none;
+}
+
 }  // namespace orrery

@@ -42,7 +42,7 @@ enum class NumberFault { none, not_a_number, not_finite, out_of_range };
 inline std::string expected_number(NumberFault fault, std::string_view what) {
   std::string text{what};
   if (fault == NumberFault::not_finite) text += " that is finite";
-  if (fault == NumberFault::out_of_range) text += " within the range of a single-precision number";
+  if (fault == NumberFault::out_of_range) text += " that the number type can hold";
   return text;
 }
 
@@ -68,6 +68,34 @@ inline NumberFault parse_float(const char* p, const char* limit, float& value, c
   // Up to 7 digits and their power of ten are exact in single precision, so one division rounds correctly.
   if (count == 0 || count > 7 || *q == 'e' || *q == 'E') return parse_float_slow(p, limit, value, end);
   const float magnitude = static_cast<float>(mantissa) / kPower[places];
+  value = negative ? -magnitude : magnitude;
+  end = q;
+  return NumberFault::none;
+}
+
+/// The same in double precision.
+NumberFault parse_double_slow(const char* p, const char* limit, double& value, const char*& end);
+
+inline NumberFault parse_double(const char* p, const char* limit, double& value, const char*& end) {
+  static constexpr double kPower[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                      1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+  const char* q = p;
+  const bool negative = *q == '-';
+  if (negative) ++q;
+  const char* digits = q;
+  std::uint64_t mantissa = 0;
+  for (; is_digit(*q); ++q) mantissa = mantissa * 10 + static_cast<unsigned char>(*q - '0');
+  std::ptrdiff_t count = q - digits;
+  std::ptrdiff_t places = 0;
+  if (*q == '.') {
+    const char* point = q++;
+    for (; is_digit(*q); ++q) mantissa = mantissa * 10 + static_cast<unsigned char>(*q - '0');
+    places = q - point - 1;
+    count += places;
+  }
+  // Up to 15 digits and their power of ten are exact in double precision.
+  if (count == 0 || count > 15 || *q == 'e' || *q == 'E') return parse_double_slow(p, limit, value, end);
+  const double magnitude = static_cast<double>(mantissa) / kPower[places];
   value = negative ? -magnitude : magnitude;
   end = q;
   return NumberFault::none;
