@@ -10,10 +10,10 @@ from harness import schema, stats
 from harness.errors import BenchError
 
 
-def assemble(kind, record, rounds, arguments, cases):
+def assemble(kind, record, arguments, cases):
     """A result as it is written; `record` says machine, build and source (machine.record)."""
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    return {"schema": schema.kSchemaVersion, "kind": kind, "created": now, "record": record, "rounds": rounds,
+    return {"schema": schema.kSchemaVersion, "kind": kind, "created": now, "record": record,
             "arguments": arguments, "cases": cases}
 
 

@@ -9,12 +9,16 @@ from harness import adapters, curves, datasets, evaluators, machine, stats, tuni
 from harness.errors import BenchError, ContenderFailed
 
 
+kDefaultRounds = 3
+
+
 @dataclass
 class Entry:
     """A contender on its way through a case: its program, its data, its settings, its rounds."""
 
     contender: object
     adapter: object = None
+    program: dict = None
     prepared: object = None
     settings: dict = field(default_factory=dict)
     known_curve: list = None
@@ -35,7 +39,8 @@ def turns(count, rounds):
 
 
 class Runner:
-    """`find(contender)` gives the program of a contender, or raises ContenderFailed with the reason to skip it."""
+    """`find(contender)` gives the program of a contender, or raises ContenderFailed with the reason to skip it.
+    `rounds` = None: as many as the case says."""
 
     def __init__(self, store, tuner, find, rounds, say=print, scratch=None):
         self._store, self._tuner, self._find = store, tuner, find
@@ -58,7 +63,9 @@ class Runner:
     def _enter(self, contender, definition):
         entry = Entry(contender)
         try:
-            entry.adapter = adapters.make(contender.kind, self._find(contender))
+            program = Path(self._find(contender))
+            entry.adapter = adapters.make(contender.kind, program)
+            entry.program = {"name": program.name, "sha256": hashlib.sha256(program.read_bytes()).hexdigest()}
             if contender.data not in ("plain", "debiased"):
                 raise BenchError(f"contender {contender.name}: no kind of data '{contender.data}'")
             entry.prepared = self._plain if contender.data == "plain" else self._store.debiased(self._plain, definition)
@@ -119,7 +126,7 @@ class Runner:
     def _race(self, entries, targets):
         order = []
         running = [entry for entry in entries if entry.alive]
-        for turn, index in turns(len(running), self._case.rounds or self._rounds):
+        for turn, index in turns(len(running), self._rounds or self._case.rounds or kDefaultRounds):
             if running[index].alive:
                 self._guard(running[index], self._round, targets, turn)
                 order.append(running[index].contender.name)
@@ -175,8 +182,7 @@ class Runner:
         if entry.settings:
             record["settings"] = entry.settings
         if entry.adapter is not None:
-            program = Path(entry.adapter.executable)
-            record["executable"] = {"name": program.name, "sha256": hashlib.sha256(program.read_bytes()).hexdigest()}
+            record["executable"] = entry.program
         if entry.skipped:
             record["skipped"] = entry.skipped
         if entry.failed:

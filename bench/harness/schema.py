@@ -33,7 +33,7 @@ kTargetEntry = {
     "unit": (str, False),
 }
 kResult = {
-    "schema": (int, True), "kind": (str, True), "created": (str, True), "record": (dict, True), "rounds": (int, True),
+    "schema": (int, True), "kind": (str, True), "created": (str, True), "record": (dict, True),
     "cases": (list, True), "arguments": (list, True),
 }
 kResultCase = {

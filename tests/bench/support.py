@@ -50,7 +50,7 @@ def point_result(**changes):
             "contenders": contenders, "order": ["orrery", "peer"] * 2, "load": [0.1, 0.2]}
     machine = {"cpu": "a processor", "cores_allowed": 2, "simd": ["avx2"], "caches": {"L2": "1024K"},
                "memory_bytes": 2**34, "kernel": "6", "python": "3.11"}
-    result = {"schema": 1, "kind": "macro", "created": "2026-01-01T00:00:00+00:00", "rounds": 2, "arguments": [],
+    result = {"schema": 1, "kind": "macro", "created": "2026-01-01T00:00:00+00:00", "arguments": [],
               "record": {"source": {"commit": "0123456789abcdef", "modified": False}, "build": {}, "machine": machine,
                          "topology": {}}, "cases": [case]}
     result.update(changes)

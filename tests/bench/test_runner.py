@@ -84,7 +84,7 @@ class Race(InFolder):
 
     @staticmethod
     def wrapped(case):
-        result = results.assemble("macro", {"source": {}, "build": {}, "machine": {}, "topology": {}}, 2, [], [case])
+        result = results.assemble("macro", {"source": {}, "build": {}, "machine": {}, "topology": {}}, [], [case])
         schema.check_result(result, "test")
         return result
 
