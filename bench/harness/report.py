@@ -99,7 +99,8 @@ def _contender(contender, case):
     keys += ["training_seconds", "command_seconds", "loading_seconds", "iterations", "items_per_second", "best_quality",
              "checked_quality", "peak_rss_bytes"]
     summary = contender["summary"]
-    told = [f"{key} {_told(key, summary[key])}" for key in keys if key in summary]
+    told = [f"{key} {_told(key, summary[key])}" for key in keys
+            if key in summary and (summary[key] is not None or key.startswith("seconds_to_"))]
     lines = [f"- **{contender['name']}**: {'; '.join(told)}", f"  `{' '.join(contender['command'])}`"]
     if "tuning" in contender:
         trials = contender["tuning"]["trials"]

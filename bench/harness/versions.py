@@ -8,8 +8,9 @@ from pathlib import Path
 from harness.errors import BenchError
 
 
-class Worktree:
-    """Another commit, checked out in a temporary folder outside the tree; gone, with its build, after the `with`."""
+class Versions:
+    """Two checkouts and a place to build them: `before`, another commit in a worktree, and `after`, the tree as it is. All
+    of it lies in a temporary folder outside the tree and is gone after the `with`; the tree's own build is not touched."""
 
     def __init__(self, root, reference):
         self._root, self._reference = Path(root), reference
@@ -19,29 +20,28 @@ class Worktree:
         if not found:
             raise BenchError(f"'{self._reference}' names no commit")
         self._temporary = tempfile.TemporaryDirectory(prefix="orrery-ab-")
-        folder = Path(self._temporary.name) / "tree"
+        self._folder = Path(self._temporary.name)
+        self._trees = {"before": self._folder / "tree", "after": self._root}
         try:
-            _git(self._root, "worktree", "add", "--detach", str(folder), found)
+            _git(self._root, "worktree", "add", "--detach", str(self._trees["before"]), found)
         except BenchError:
             self._temporary.cleanup()
             raise
-        return folder
+        return self
 
     def __exit__(self, kind, value, trace):
-        _git(self._root, "worktree", "remove", "--force", str(Path(self._temporary.name) / "tree"), check=False)
+        _git(self._root, "worktree", "remove", "--force", str(self._trees["before"]), check=False)
         self._temporary.cleanup()
         _git(self._root, "worktree", "prune", check=False)
 
-
-def build(tree, programs, say=print):
-    """Builds bin/NAME for each of `programs` with the preset `release`; returns the folder that they are in."""
-    tree = Path(tree)
-    options = ["-DORRERY_TESTS=OFF", "-DORRERY_BENCH=ON"] if "orrery_bench_micro" in programs else ["-DORRERY_TESTS=OFF"]
-    folder = tree / "build" / "release"
-    say(f"building {' '.join(programs)} in {tree.name}")
-    _run(["cmake", "--preset", "release", *options], tree)
-    _run(["cmake", "--build", str(folder), "--target", *(f"bin/{name}" for name in programs)], tree)
-    return folder / "bin"
+    def build(self, side, programs, say=print):
+        """Builds bin/NAME for each of `programs` with the preset `release`; returns the folder that they are in."""
+        tree, folder = self._trees[side], self._folder / side
+        bench = "ON" if any(name.startswith("orrery_bench") for name in programs) else "OFF"
+        say(f"building {' '.join(programs)}, {side}")
+        _run(["cmake", "--preset", "release", "-B", str(folder), "-DORRERY_TESTS=OFF", f"-DORRERY_BENCH={bench}"], tree)
+        _run(["cmake", "--build", str(folder), "--target", *(f"bin/{name}" for name in programs)], tree)
+        return folder / "bin"
 
 
 def _git(root, *arguments, check=True):

@@ -39,25 +39,33 @@ class TwoVersions(InFolder):
     def said(self, folder):
         return subprocess.run([folder / "orrery"], capture_output=True, text=True, check=True).stdout.strip()
 
-    def test_both_are_built_and_the_worktree_is_gone_afterwards(self):
-        with versions.Worktree(self.tree, "HEAD~1") as other:
-            before = versions.build(other, ["orrery"], say=lambda text: None)
-            after = versions.build(self.tree, ["orrery"], say=lambda text: None)
-            self.assertEqual((self.said(before), self.said(after)), ("old", "new"))
-            self.assertFalse(other.is_relative_to(self.tree))
-        self.assertFalse(other.exists())
+    def versions(self, reference="HEAD~1"):
+        return versions.Versions(self.tree, reference)
+
+    def test_both_are_built_outside_the_tree_and_nothing_is_left(self):
+        with self.versions() as two:
+            folders = [two.build(side, ["orrery"], say=lambda text: None) for side in ("before", "after")]
+            self.assertEqual([self.said(folder) for folder in folders], ["old", "new"])
+            self.assertFalse(any(folder.is_relative_to(self.tree) for folder in folders))
+        self.assertFalse(any(folder.exists() for folder in folders))
+        self.assertEqual(len(self.git("worktree", "list").splitlines()), 1)
+        self.assertEqual(self.git("status", "--porcelain"), "")
+
+    def test_after_is_the_tree_as_it_is(self):
+        self.program("tree/orrery.sh", "echo not committed\n")
+        with self.versions() as two:
+            self.assertEqual(self.said(two.build("after", ["orrery"], say=lambda text: None)), "not committed")
+
+    def test_nothing_is_left_also_when_something_fails(self):
+        with self.assertRaises(RuntimeError), self.versions():
+            raise RuntimeError
         self.assertEqual(len(self.git("worktree", "list").splitlines()), 1)
 
-    def test_it_is_gone_also_when_something_fails(self):
-        with self.assertRaises(RuntimeError), versions.Worktree(self.tree, "HEAD~1") as other:
-            raise RuntimeError
-        self.assertFalse(other.exists())
-
     def test_an_unknown_commit_and_a_build_that_fails_are_errors(self):
-        with self.assertRaisesRegex(BenchError, "names no commit"), versions.Worktree(self.tree, "nothing"):
+        with self.assertRaisesRegex(BenchError, "names no commit"), self.versions("nothing"):
             pass
-        with self.assertRaisesRegex(BenchError, "failed"):
-            versions.build(self.tree, ["no_such_program"], say=lambda text: None)
+        with self.assertRaisesRegex(BenchError, "failed"), self.versions() as two:
+            two.build("after", ["no_such_program"], say=lambda text: None)
 
 
 class Sides(unittest.TestCase):
