@@ -13,6 +13,7 @@ int recommend_command(Words words);
 int verify_command(Words words);
 int topology_command(Words words);
 int data_command(Words words);
+int generate_command(Words words);  ///< `data generate`
 int list_command(Words words);
 int describe_command(Words words);
 

@@ -1,0 +1,28 @@
+# Installs the build to a staging directory, builds tests/consumer against it, runs it and the installed binary:
+#   cmake -DBUILD=… -DSOURCE=… -DSCRATCH=… -DCXX=… -DDATA=… -P run.cmake
+cmake_minimum_required(VERSION 3.25)
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "${ARGN}\nended with ${code}:\n${text}")
+  endif()
+endfunction()
+file(REMOVE_RECURSE ${SCRATCH})
+file(MAKE_DIRECTORY ${SCRATCH}/run)
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${SCRATCH}/prefix)
+# The headers must be enough by themselves: the source tree is not on the include path.
+run(${CMAKE_COMMAND} -S ${SOURCE} -B ${SCRATCH}/build -G Ninja -DCMAKE_PREFIX_PATH=${SCRATCH}/prefix
+  -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_BUILD_TYPE=Debug)
+run(${CMAKE_COMMAND} --build ${SCRATCH}/build)
+run(${SCRATCH}/build/consumer ${DATA} ${SCRATCH}/run)
+if(NOT EXISTS ${SCRATCH}/run/model/manifest.json)
+  message(FATAL_ERROR "the consumer left no model")
+endif()
+run(${SCRATCH}/prefix/bin/orrery list)
+file(GLOB_RECURSE headers RELATIVE ${SCRATCH}/prefix/include/orrery ${SCRATCH}/prefix/include/orrery/*.h)
+foreach(wanted engine/engine.h numa/topology.h algorithms/algorithm.h engine/data/ratings.h)
+  if(NOT wanted IN_LIST headers)
+    message(FATAL_ERROR "${wanted} was not installed; there are: ${headers}")
+  endif()
+endforeach()
+file(REMOVE_RECURSE ${SCRATCH})

@@ -1,0 +1,191 @@
+"""Wrong words: every usage error is exit code 2, says what was expected, and suggests the nearest right word."""
+
+import json
+import os
+import subprocess
+import unittest
+
+from support import CommandLine, DONE, NOT_REACHED, OUTPUT, USAGE, kBinary
+
+
+class Usage(CommandLine):
+    def refused(self, *words, says):
+        done = self.run_orrery(*words, expect=USAGE)
+        self.assertIn(says, done.stderr)
+        self.assertTrue(done.stderr.startswith("orrery: "), done.stderr)
+        self.assertEqual(done.stdout, "")
+        return done
+
+    def test_no_command_prints_help(self):
+        self.assertIn("Usage: orrery COMMAND", self.run_orrery(expect=USAGE).stderr)
+
+    def test_help_and_version(self):
+        self.assertIn("recommend", self.run_orrery("--help").stdout)
+        self.assertRegex(self.run_orrery("--version").stdout, r"^orrery \d+\.\d+\.\d+\n$")
+
+    def test_every_command_has_help(self):
+        for command in ("train", "predict", "evaluate", "recommend", "infer", "verify", "topology", "list", "describe"):
+            with self.subTest(command):
+                self.assertIn(f"Usage: orrery {command}", self.run_orrery(command, "--help").stdout)
+
+    def test_help_of_an_algorithm_lists_its_parameters(self):
+        text = self.run_orrery("train", "mf", "--help").stdout
+        for option in ("--rank", "--reg", "--solver", "--seed", "--checkpoint-every", "--overwrite"):
+            self.assertIn(option, text)
+
+    def test_unknown_command_is_suggested(self):
+        self.refused("trian", says="did you mean 'train'?")
+
+    def test_commands_of_later_issues_are_unknown(self):
+        for command in ("topics", "profile"):
+            self.refused(command, says="unknown command")
+
+    def test_unknown_algorithm_is_suggested(self):
+        self.refused("train", "mff", "x", "--out", "y", says="did you mean 'mf'?")
+        self.refused("describe", "mv", says="did you mean 'mf'?")
+
+    def test_unknown_option_is_suggested(self):
+        data = self.ratings()
+        self.refused("train", "mf", data, "--out", self.dir / "r", "--rnak", "8", says="did you mean '--rank'?")
+        self.refused("train", "mf", data, "--out", self.dir / "r", "--seeed=8", says="did you mean '--seed'?")
+        self.refused("list", "--jsn", says="did you mean '--json'?")
+        self.assertFalse((self.dir / "r").exists())
+
+    def test_options_of_later_issues_are_unknown(self):
+        data = self.ratings()
+        for option in ("--plan", "--plan-out", "--simulate", "--bandwidth", "--groups"):
+            self.refused("train", "mf", data, "--out", self.dir / "r", option, "1", says="unknown option")
+
+    def test_values_out_of_range(self):
+        data = self.ratings()
+        for words in (("--threads", "0"), ("--threads", "x"), ("--rank", "-1"), ("--rank", "0"), ("--reg", "-0.5"),
+                      ("--reg", "nan"), ("--seed", "1.5"), ("--iterations", "-3"), ("--max-seconds", "0"),
+                      ("--workers", "0"), ("--consistency", "bps"), ("--simd", "avx3"), ("--memory-limit", "lots"),
+                      ("--topology", "numa:0"), ("--solver", "sdg"), ("--format", "ratnigs"),
+                      ("--valid-every", "0"), ("--checkpoint-every", "-1"), ("--seed", "99999999999999999999999")):
+            with self.subTest(words):
+                done = self.train(data, self.dir / "r", *words, expect=USAGE)
+                self.assertIn(words[0].lstrip("-"), done.stderr)
+                self.assertFalse((self.dir / "r").exists())
+
+    def test_a_value_that_is_missing(self):
+        data = self.ratings()
+        self.train(data, self.dir / "r", "--seed", expect=USAGE)
+        self.refused("train", "mf", data, "--out", "--seed", "3", says="--out needs a value")
+
+    def test_missing_and_surplus_arguments(self):
+        data = self.ratings()
+        self.refused("train", "mf", says="DATA is missing")
+        self.refused("train", says="ALGORITHM is missing")
+        self.refused("train", "mf", data, says="--out is missing")
+        self.refused("train", "mf", data, "more", "--out", self.dir / "r", says="surplus argument")
+        self.refused("predict", data, "--out", self.dir / "p", says="--model is missing")
+        self.refused("recommend", "--model", self.dir, says="--user is missing")
+
+    def test_an_option_twice(self):
+        self.train(self.ratings(), self.dir / "r", "--seed", "1", "--seed", "2", expect=USAGE)
+
+    def test_staleness_and_consistency_must_agree(self):
+        data = self.ratings()
+        self.train(data, self.dir / "r", "--consistency", "bsp", "--staleness", "1", expect=USAGE)
+        self.train(data, self.dir / "r", "--consistency", "async", "--staleness", "1", expect=USAGE)
+        self.train(data, self.dir / "alone", "--staleness", "1", "--iterations", "2")
+        self.assertEqual(self.record(self.dir / "alone")["consistency"], "ssp")
+        self.assertEqual(self.record(self.dir / "alone")["staleness"], 1)
+
+    def test_a_schedule_that_the_algorithm_lacks(self):
+        done = self.train(self.ratings(), self.dir / "r", "--schedule", "hybrid", expect=USAGE)
+        self.assertIn("rotation", done.stderr)
+
+    def test_resume_and_overwrite_exclude_each_other(self):
+        self.train(self.ratings(), self.dir / "r", "--resume", "--overwrite", expect=USAGE)
+
+    def test_out_that_holds_a_run(self):
+        data = self.ratings()
+        self.train(data, self.dir / "r", "--iterations", "2")
+        first = self.checksum(self.dir / "r")
+        self.assertIn("holds a run", self.train(data, self.dir / "r", expect=USAGE).stderr)
+        self.assertIn("finished", self.train(data, self.dir / "r", "--resume", expect=USAGE).stderr)
+        self.assertEqual(self.checksum(self.dir / "r"), first)
+        self.train(data, self.dir / "r", "--overwrite", "--iterations", "3")
+        self.assertNotEqual(self.checksum(self.dir / "r"), first)
+
+    def test_a_run_that_does_not_fit(self):
+        done = self.train(self.ratings(), self.dir / "r", "--memory-limit", "1K", expect=USAGE)
+        self.assertIn("--memory-limit", done.stderr)
+        self.assertFalse((self.dir / "r").exists())
+        done = self.train(self.ratings(), self.dir / "r", "--rank", "4096", "--memory-limit", "100K", expect=USAGE)
+        self.assertFalse((self.dir / "r").exists())
+
+    def test_ranks_of_mpirun_are_refused(self):
+        for variable in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE"):
+            environment = dict(os.environ, **{variable: "2"})
+            done = self.train(self.ratings(), self.dir / "r", expect=USAGE, env=environment)
+            self.assertIn("one node", done.stderr)
+            self.assertFalse((self.dir / "r").exists())
+        environment = dict(os.environ, OMPI_COMM_WORLD_SIZE="1")
+        self.train(self.ratings(), self.dir / "r", "--iterations", "1", env=environment)
+
+
+class Goals(CommandLine):
+    def test_a_target_out_of_reach_is_exit_code_1(self):
+        out = self.dir / "r"
+        self.train(self.ratings(), out, "--target", "1e-9", "--iterations", "2", expect=NOT_REACHED)
+        self.assertEqual(self.record(out)["result"]["stopped_by"], "iterations")
+
+    def test_a_target_that_is_reached(self):
+        out = self.dir / "r"
+        self.train(self.ratings(), out, "--target", "1e9")
+        self.assertEqual(self.record(out)["result"]["stopped_by"], "target")
+
+    def test_a_tolerance_out_of_reach_is_exit_code_1(self):
+        self.train(self.ratings(), self.dir / "r", "--tolerance", "1e-14", "--iterations", "3", expect=NOT_REACHED)
+
+    def test_a_tolerance_that_is_reached(self):
+        out = self.dir / "r"
+        self.train(self.ratings(), out, "--tolerance", "0.5", "--iterations", "200")
+        self.assertEqual(self.record(out)["result"]["stopped_by"], "tolerance")
+
+    def test_max_seconds_stops_and_can_be_repeated_by_iterations(self):
+        data, out = self.ratings(), self.dir / "r"
+        self.train(data, out, "--max-seconds", "0.05", "--iterations", "1000000")
+        result = self.record(out)["result"]
+        self.assertEqual(result["stopped_by"], "seconds")
+        self.train(data, self.dir / "again", "--iterations", result["iterations"])
+        self.assertEqual(self.checksum(self.dir / "again"), result["model_checksum"])
+
+
+class StandardOutput(CommandLine):
+    def test_a_reader_that_has_seen_enough(self):
+        process = self.start("describe", "mf", stdout=subprocess.PIPE)
+        process.stdout.close()
+        process.stdout = None
+        process.wait(timeout=20)
+        self.assertIn(process.returncode, (DONE,))
+
+    def test_a_full_device(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([kBinary, "list"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=20)
+        self.assertEqual(done.returncode, OUTPUT, done.stderr)
+
+    def test_quiet_says_nothing(self):
+        done = self.train(self.ratings(), self.dir / "r", "--quiet", "--iterations", "2")
+        self.assertEqual((done.stdout, done.stderr), ("", ""))
+
+    def test_progress_can_be_asked_for(self):
+        done = self.train(self.ratings(), self.dir / "r", "--progress", "on", "--iterations", "2")
+        self.assertRegex(done.stderr, r"iteration \d+/2|loading")
+        done = self.train(self.ratings(), self.dir / "s", "--progress", "off", "--iterations", "2")
+        self.assertNotIn("iteration 1/2", done.stderr)
+
+    def test_json_is_json(self):
+        names = [entry["name"] for entry in json.loads(self.run_orrery("list", "--json").stdout)]
+        self.assertIn("mf", names)
+        described = json.loads(self.run_orrery("describe", "mf", "--json").stdout)
+        self.assertLessEqual({"objective", "reference", "parameters", "options", "schedules"}, set(described))
+        json.loads(self.run_orrery("topology", "--json").stdout)
+        json.loads(self.run_orrery("topology", "--synthetic", "numa:2 core:4 pu:2", "--json").stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

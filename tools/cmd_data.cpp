@@ -1,0 +1,171 @@
+// `orrery data info | generate | split | convert`: data sets described, made, cut and respelled. The work is done by
+// engine/data; what stands here is words in and words out.
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "engine/data/convert.h"
+#include "engine/data/data_info.h"
+#include "engine/data/format.h"
+#include "engine/data/split.h"
+#include "engine/engine.h"
+#include "engine/error.h"
+#include "engine/params.h"
+#include "tools/commands.h"
+#include "tools/output.h"
+
+namespace orrery::tools {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What every command on a data set takes.
+struct DataOptions {
+  DataOptions() {
+    params.add("format", format, "format of the data (" + format_names() + "); empty: recognised from the content")
+        .add("threads", threads, "at most so many threads run; auto: the cores this process may use", between(1, 4096))
+        .add("json", json, "as JSON");
+  }
+  DataOptions(const DataOptions&) = delete;
+  DataOptions& operator=(const DataOptions&) = delete;
+
+  std::string format;
+  std::optional<int> threads;
+  bool json = false;
+  ParamSet params;
+
+  std::optional<DataFormat> chosen_format() const {
+    return format.empty() ? std::nullopt : std::optional{parse_format(format)};
+  }
+  EngineOptions engine_options() const {
+    EngineOptions options;
+    options.threads = threads ? static_cast<unsigned>(*threads) : 0;
+    return options;
+  }
+};
+
+int info_command(Words words) {
+  std::string data;
+  DataOptions options;
+  InfoOptions info;
+  options.params.add("label", info.label, "dense data: label column, by name or number from 1")
+      .add("vocab", info.vocabulary_path, "corpora: file of words, one a line");
+  Arguments arguments("data info", "Reads DATA whole, with the reader that train uses, and says what it is.");
+  if (!arguments.positional("DATA", data, "file to read").options(options.params).parse(words)) return kDone;
+  Engine engine(options.engine_options());
+  info.read.parallel = engine.parallel_for_function();
+  info.format = options.chosen_format();
+  const DataInfo found = data_info(data, info);
+  print(options.json ? found.json + "\n" : found.text);
+  return kDone;
+}
+
+/// As mkdir -p does.
+void make_directory(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw output_error(path, error.value());
+}
+
+int split_command(Words words) {
+  std::string data;
+  std::string out;
+  DataOptions options;
+  SplitOptions split;
+  options.params.add("out", out, "directory for the two parts, train.* and test.*")
+      .add("test-share", split.fraction, "of the items, on average, for the test part",
+           {.low = 0, .high = 1, .low_open = true, .high_open = true})
+      .add("seed", split.seed, "of the choice");
+  Arguments arguments("data split", "Cuts DATA into a training and a test part, item by item at random.");
+  arguments.positional("DATA", data, "file to read").options(options.params).require("out");
+  if (!arguments.parse(words)) return kDone;
+  Engine engine(options.engine_options());
+  split.read.parallel = engine.parallel_for_function();
+  split.format = options.chosen_format();
+  make_directory(out);
+  const std::string extension = fs::path(data).extension() == ".npy" ? ".npy" : ".txt";
+  const fs::path training = fs::path(out) / ("train" + extension);
+  const fs::path test = fs::path(out) / ("test" + extension);
+  const SplitResult result = split_data(data, training, test, split);
+  if (options.json) {
+    const nlohmann::ordered_json object{{"format", format_name(result.recognised.format)},
+                                        {"training", result.training},
+                                        {"test", result.test},
+                                        {"files", {training.string(), test.string()}}};
+    print(object.dump() + "\n");
+    return kDone;
+  }
+  print(aligned({{"format", result.recognised.describe()},
+                 {training.string(), std::to_string(result.training) + " items"},
+                 {test.string(), std::to_string(result.test) + " items"}}));
+  return kDone;
+}
+
+int convert_command(Words words) {
+  std::string data;
+  std::string out;
+  std::string target;
+  DataOptions options;
+  ConvertOptions convert;
+  options.params.add("out", out, "file to write")
+      .add("to", target, "format to write (" + format_names() + ")")
+      .add("label", convert.label, "dense data to svmlight: label column, by name or number from 1")
+      .add("vocab", convert.vocabulary_path, "corpora: file of words, one a line");
+  Arguments arguments("data convert", "Writes DATA in another format.");
+  arguments.positional("DATA", data, "file to read").options(options.params).require("to").require("out");
+  if (!arguments.parse(words)) return kDone;
+  Engine engine(options.engine_options());
+  convert.read.parallel = engine.parallel_for_function();
+  convert.from = options.chosen_format();
+  convert.to = parse_format(target);
+  const ConvertResult result = convert_data(data, out, convert);
+  for (const std::string& warning : result.warnings) complain("orrery: warning: " + warning + "\n");
+  if (options.json) {
+    nlohmann::ordered_json object{{"from", format_name(result.from.format)}, {"to", target}, {"items", result.items}};
+    object["files"] = {out};
+    for (const fs::path& file : result.also_files) object["files"].push_back(file.string());
+    print(object.dump() + "\n");
+    return kDone;
+  }
+  std::string text =
+      result.from.describe() + " to " + target + ": " + std::to_string(result.items) + " items\n" + out + "\n";
+  for (const fs::path& file : result.also_files) text += file.string() + "\n";
+  print(text);
+  return kDone;
+}
+
+}  // namespace
+
+int data_command(Words words) {
+  struct Action {
+    const char* name;
+    const char* summary;
+    int (*run)(Words);
+  };
+  constexpr Action kActions[] = {{"info", "what a data set is", info_command},
+                                 {"generate", "synthetic data with a known answer", generate_command},
+                                 {"split", "a training and a test part", split_command},
+                                 {"convert", "another format", convert_command}};
+  std::vector<std::string> names;
+  std::vector<std::vector<std::string>> rows;
+  for (const Action& action : kActions) {
+    names.emplace_back(action.name);
+    rows.push_back({std::string{"  "} + action.name, action.summary});
+    if (!words.empty() && words.front() == action.name) return action.run(words.subspan(1));
+  }
+  const std::string usage =
+      "Usage: orrery data ACTION …      (orrery data ACTION --help says more)\n\n" + aligned(rows);
+  if (words.empty()) throw usage_error("ACTION is missing\n" + usage);
+  if (words.front() == "--help" || words.front() == "-h") {
+    print(usage);
+    return kDone;
+  }
+  throw usage_error("unknown action " + orrery::quoted(words.front()) + suggestion(words.front(), names) + "\n" +
+                    usage);
+}
+
+}  // namespace orrery::tools
