@@ -14,11 +14,12 @@ enum class Solver { sgd, als };
 
 struct MfParams {
   int rank = 16;
-  double reg = 0.5;
-  double reg_power = 0.5;
+  double reg = 0.025;
+  double reg_power = 1.0;
+  double bias_damping = 3.0;
   Solver solver = Solver::sgd;
-  double rate = 0.1;
-  double rate_decay = 0.2;
+  double rate = 0.12;
+  double rate_decay = 0.3;
   double gain = 0.01;
   bool clip = false;
   bool keep_seen = true;

@@ -17,11 +17,17 @@
 namespace orrery::mf {
 namespace {
 
-constexpr std::size_t kConstants = 7;
+constexpr std::size_t kConstants = 8;
 
 std::array<double, kConstants> constants_of(const Scaling& scaling, const MfParams& params) {
-  return {scaling.mean, scaling.scale,   double{scaling.lowest}, double{scaling.highest}, scaling.clip ? 1.0 : 0.0,
-          params.reg,   params.reg_power};
+  return {scaling.mean, scaling.scale,    double{scaling.lowest}, double{scaling.highest}, scaling.clip ? 1.0 : 0.0,
+          params.reg,   params.reg_power, params.bias_damping};
+}
+
+double mean_square(const std::vector<float>& values) {
+  double sum = 0;
+  for (const float x : values) sum += double{x} * double{x};
+  return values.empty() ? 0.0 : sum / static_cast<double>(values.size());
 }
 
 /// Where the row of an external id is.
@@ -114,17 +120,18 @@ void write_mf_model(ModelWriter& writer, const MfState& state, const CellGrid& g
 MfModel::MfModel(const ModelReader& reader) {
   const auto constants = reader.read<double>("constants");
   if (constants.size() != kConstants) {
-    throw data_error(reader.path().string(), "constants has " + std::to_string(constants.size()) + " values, not 7");
+    throw data_error(reader.path().string(), "constants has " + std::to_string(constants.size()) + " values, not " +
+                                                 std::to_string(kConstants));
   }
   scaling_ = {constants[0], constants[1], static_cast<float>(constants[2]), static_cast<float>(constants[3]),
               constants[4] != 0.0};
-  reg_ = constants[5];
-  reg_power_ = constants[6];
+  bias_damping_ = constants[7];
   const NpyShape& shape = reader.entry("user_factors").shape;
   if (shape.size() != 2 || shape[1] == 0) throw data_error(reader.path().string(), "user_factors is not a matrix");
   rank_ = shape[1];
   read_side(reader, "user", users_);
   read_side(reader, "item", items_);
+  factor_variance_ = mean_square(users_.factors);
   if (!reader.has("seen_begin")) return;
   seen_begin_ = reader.read<std::int64_t>("seen_begin");
   seen_items_ = reader.read<std::int32_t>("seen_items");
@@ -190,9 +197,7 @@ void MfModel::predict(const std::string& data, const std::string& format, Engine
   for (const std::string& piece : pieces) out.write(piece.data(), static_cast<std::streamsize>(piece.size()));
 }
 
-double MfModel::squares(const std::string& data, const std::string& format, Engine& engine, double* absolute,
-                        std::uint64_t* count, std::uint64_t* checksum) const {
-  const RatingsData read = read_against(data, format, engine, false, &users_.ids, &items_.ids);
+ErrorSums MfModel::measure(const RatingsData& read, Engine& engine) const {
   std::vector<ErrorSums> sums(read.ratings.chunks());
   engine.parallel_for(sums.size(), [&](std::size_t c) {
     for (const Rating& r : read.ratings.chunk(c)) {
@@ -201,26 +206,22 @@ double MfModel::squares(const std::string& data, const std::string& format, Engi
       sums[c].absolute += std::abs(error);
     }
   });
-  const ErrorSums all = tree_combine(std::span<ErrorSums>{sums}, [](const ErrorSums& a, const ErrorSums& b) {
+  return tree_combine(std::span<ErrorSums>{sums}, [](const ErrorSums& a, const ErrorSums& b) {
     return ErrorSums{a.squares + b.squares, a.absolute + b.absolute};
   });
-  *absolute = all.absolute;
-  *count = read.ratings.size();
-  *checksum = read.checksum;
-  return all.squares;
 }
 
 NamedValues MfModel::evaluate(const std::string& data, const std::string& format, Engine& engine) const {
-  double absolute = 0;
-  std::uint64_t count = 0, checksum = 0;
-  const double sum = squares(data, format, engine, &absolute, &count, &checksum);
-  const auto n = static_cast<double>(count);
-  return {{"rmse", std::sqrt(sum / n)}, {"mae", absolute / n}, {"ratings", n}};
+  const RatingsData read = read_against(data, format, engine, false, &users_.ids, &items_.ids);
+  const ErrorSums sums = measure(read, engine);
+  const auto n = static_cast<double>(read.ratings.size());
+  return {{"rmse", std::sqrt(sums.squares / n)}, {"mae", sums.absolute / n}, {"ratings", n}};
 }
 
 std::vector<double> MfModel::ridge(const std::vector<std::pair<std::uint32_t, float>>& ratings) const {
-  // Unknowns x = (bias, factors), features (1, h_i). In rating units the penalty of the bias is reg·n^p, that of the
-  // factors reg·n^p·scale, because a product of two factor rows carries the scale once.
+  // Unknowns x = (bias, factors), features (1, h_i). Errors have a variance near scale², factors the variance of the
+  // trained users' factors: their ratio is the penalty of a Gaussian prior. (The training's own penalty would not do:
+  // it relies on small steps for users with few ratings.)
   const auto size = static_cast<Eigen::Index>(rank_ + 1);
   Eigen::MatrixXd gram = Eigen::MatrixXd::Zero(size, size);
   Eigen::VectorXd right = Eigen::VectorXd::Zero(size);
@@ -233,10 +234,10 @@ std::vector<double> MfModel::ridge(const std::vector<std::pair<std::uint32_t, fl
     gram.selfadjointView<Eigen::Lower>().rankUpdate(feature);
     right += (double{rating} - scaling_.mean - double{items_.bias[item]}) * feature;
   }
-  // A touch of penalty even at reg = 0: fewer ratings than factors would leave the system singular.
-  const double penalty = std::max(reg_ * std::pow(static_cast<double>(ratings.size()), reg_power_), 1e-9);
-  gram.diagonal().array() += penalty * scaling_.scale;
-  gram(0, 0) += penalty * (1.0 - scaling_.scale);
+  constexpr double kLeast = 1e-9;  // fewer ratings than factors must not leave the system singular
+  const double penalty = scaling_.scale * scaling_.scale / std::max(factor_variance_, kLeast);
+  gram.diagonal().array() += std::max(penalty, kLeast);
+  gram(0, 0) += std::max(bias_damping_, kLeast) - std::max(penalty, kLeast);
   const Eigen::VectorXd solution = gram.selfadjointView<Eigen::Lower>().ldlt().solve(right);
   return {solution.data(), solution.data() + size};
 }
@@ -295,19 +296,21 @@ std::vector<Check> MfModel::verify(const Run& run, Engine& engine) const {
       {"parameters are finite numbers",
        is_finite(users_.factors) && is_finite(users_.bias) && is_finite(items_.factors) && is_finite(items_.bias),
        std::to_string(users_.bias.size()) + " users, " + std::to_string(items_.bias.size()) + " items"});
-  double absolute = 0;
-  std::uint64_t count = 0, checksum = 0;
-  const double train = std::sqrt(squares(run.data, run.format, engine, &absolute, &count, &checksum) /
-                                 static_cast<double>(std::max<std::uint64_t>(count, 1)));
-  checks.push_back({"training data still is what the model was trained on", checksum == run.data_checksum, run.data});
+  // Read as training did: with the same content come the same indices, which are those of the model.
+  const RatingsData data = read_against(run.data, run.format, engine, false, nullptr, nullptr);
+  const bool same_data = data.checksum == run.data_checksum && data.users.size() == users_.ids.size() &&
+                         data.items.size() == items_.ids.size();
+  checks.push_back({"training data still is what the model was trained on", same_data, run.data});
+  if (!same_data) return checks;
+  const double train =
+      std::sqrt(measure(data, engine).squares / static_cast<double>(data.ratings.size()));
   // The mean alone leaves the spread of the ratings: 1 / 0.8 of the scale (mf.cpp); a trained model explains some of
   // it.
   const double spread = scaling_.scale / 0.8;
   checks.push_back({"training error is not above that of the mean", train <= spread * (1 + 1e-6),
                     "rmse " + shortest_text(train) + ", spread " + shortest_text(spread)});
   if (run.valid && run.value) {
-    const double valid = std::sqrt(squares(*run.valid, run.format, engine, &absolute, &count, &checksum) /
-                                   static_cast<double>(std::max<std::uint64_t>(count, 1)));
+    const double valid = evaluate(*run.valid, run.format, engine).front().second;
     constexpr double kRounding = 1e-4;  // the model on disk is in rating units, training is in units of the spread
     checks.push_back({"held-out rmse is the one of run.json",
                       std::abs(valid - *run.value) <= kRounding * std::max(*run.value, 1e-3),

@@ -1,7 +1,8 @@
 // A factorisation on disk and read back: predictions, held-out metrics, recommendations, factors of new users.
 //
 // Arrays, in the order of users.txt and items.txt and in rating units: prediction = mean + user_bias[u] + item_bias[i]
-// + user_factors[u]·item_factors[i]. `constants` = {mean, scale, lowest, highest, clip, reg, reg-power}; `seen_begin`,
+// + user_factors[u]·item_factors[i]. `constants` = {mean, scale, lowest, highest, clip, reg, reg-power,
+// bias-damping}; `seen_begin`,
 // `seen_items`: the items that each user rated, ascending.
 #pragma once
 
@@ -14,6 +15,7 @@
 #include "algorithms/mf_holdout.h"
 #include "algorithms/mf_state.h"
 #include "engine/data/id_map.h"
+#include "engine/data/ratings.h"
 
 namespace orrery::mf {
 
@@ -49,15 +51,15 @@ class MfModel final : public Model {
     std::vector<float> factors, bias;  ///< ids × rank, ids
   };
   void read_side(const ModelReader& reader, const char* name, Side& side) const;
-  /// bias, then factors: the minimiser of the objective in one user with everything else fixed.
+  /// bias, then factors: ridge regression on one user's ratings with everything else fixed.
   std::vector<double> ridge(const std::vector<std::pair<std::uint32_t, float>>& ratings) const;
-  double squares(const std::string& data, const std::string& format, Engine& engine, double* absolute,
-                 std::uint64_t* count, std::uint64_t* checksum) const;
+  /// Over ratings whose indices are those of this model.
+  ErrorSums measure(const RatingsData& read, Engine& engine) const;
 
   std::size_t rank_ = 0;
   Side users_, items_;
   Scaling scaling_;
-  double reg_ = 0, reg_power_ = 0;
+  double bias_damping_ = 0, factor_variance_ = 0;
   std::vector<std::int64_t> seen_begin_;
   std::vector<std::int32_t> seen_items_;
 };

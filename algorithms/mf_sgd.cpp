@@ -13,16 +13,18 @@ namespace {
 constexpr const char* kModelSection = "model";
 constexpr const char* kBestSection = "best";
 
-// Σ weight · (|x|² + b²) over the rows of a part; the weight of a row over all its ratings is decay · n.
+// Σ n (decay |x|² + bias_decay b²) over the rows of a part.
 double weighted_norms(const FactorRows& part, std::size_t count, std::size_t stride, const std::uint32_t* ratings) {
   double sum = 0;
   for (std::size_t r = 0; r < count; ++r) {
-    double norm = double{part.sides[r].bias} * double{part.sides[r].bias};
+    const Side& side = part.sides[r];
+    double norm = 0;
     for (std::size_t d = 0; d < stride; ++d) {
       const double x = part.factors[r * stride + d];
       norm += x * x;
     }
-    sum += double{part.sides[r].decay} * ratings[r] * norm;
+    const double bias = side.bias;
+    if (ratings[r] != 0) sum += ratings[r] * (double{side.decay} * norm + double{side.bias_decay} * bias * bias);
   }
   return sum;
 }

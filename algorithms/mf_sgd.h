@@ -1,6 +1,7 @@
 // Matrix factorisation by stochastic gradient descent under rotation.
 //
-//   minimise  Σ_(u,i) (r_ui − μ − b_u − b_i − w_u·h_i)²  +  λ Σ_u n_u^p (|w_u|² + b_u²)  +  λ Σ_i n_i^p (|h_i|² + b_i²)
+//   minimise  Σ_(u,i) (r_ui − μ − b_u − b_i − w_u·h_i)²  +  Σ_u (λ n_u^p |w_u|² + κ b_u²)  +  Σ_i (λ n_i^p |h_i|² + κ
+//   b_i²)
 //
 // A unit trains the ratings of one stripe of users and one block of items (mf_kernels.h has the update). Units that run
 // at the same time share neither users nor items, and the grid's chains fix the order in which each user and each item
@@ -52,7 +53,7 @@ class SgdTrainee final : public Trainee {
   Bytes best_;
 };
 
-/// λ Σ n^p (|w|² + b²) over all rows and columns, in rating units: the second and third term of the objective.
+/// Σ λ n^p |w|² + κ b² over all rows and columns, in rating units: the second and third term of the objective.
 double regularisation(const MfState& state, const CellGrid& grid, const Scaling& scaling, const ParallelFor& parallel);
 /// Σ e² over one cell in normalised units. Scratch of 8 bytes a rating.
 double cell_squares(const CellGrid& grid, std::size_t stripe, std::size_t block, const MfState& state,
