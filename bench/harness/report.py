@@ -3,17 +3,23 @@
 from harness import targets as target_list
 
 
-def render(judged, measurements):
-    """The whole page as text. `judged` comes from targets.judge, in the order of targets.json."""
+def render(judged, measurements, notes=None):
+    """The whole page as text. `judged` comes from targets.judge, in the order of targets.json; notes from targets.notes."""
+    notes = notes or {}
     parts = [_head(judged), _machines(measurements)]
     for issue in sorted({item["entry"]["issue"] for item in judged}):
         parts.append(_issue(issue, [item for item in judged if item["entry"]["issue"] == issue]))
-    parts.append(_roofline(measurements))
+        parts.append(_note(notes, f"issue {issue}"))
+    parts += [_roofline(measurements), _note(notes, "roofline")]
     parts.append("## How it was measured\n\nEach case is one run in which the contenders take turns; medians of the rounds, "
                  "in brackets lowest and highest.\n")
     for name, case in sorted(measurements.cases.items()):
         parts.append(_case(case, measurements.origin(name)))
     return "\n".join(part for part in parts if part).rstrip() + "\n"
+
+
+def _note(notes, name):
+    return notes[name] + "\n" if name in notes else ""
 
 
 def _head(judged):

@@ -26,7 +26,7 @@ kContender = {
     "quality_key": (str, False), "predict": (list, False), "grid": (dict, False), "tune_with": (dict, False), "iterations": (int, False),
     "patience": (int, False), "copies": (int, False), "values": (dict, False),
 }
-kTargets = {"schema": (int, True), "targets": (list, True)}
+kTargets = {"schema": (int, True), "targets": (list, True), "notes": (dict, False)}
 kTargetEntry = {
     "id": (str, True), "issue": (int, True), "text": (str, True), "for": (list, False), "value": (str, False),
     "ratio": (list, False), "at_most": (kNumber + (str,), False), "at_least": (kNumber + (str,), False),

@@ -9,11 +9,21 @@ from harness.errors import BenchError
 kOk, kMiss, kOpen, kInfo = "ok", "MISS", "not measured", "reported"
 
 
-def load(path):
-    """Reads the list and expands entries with a "for": a list of dictionaries whose values fill the templates."""
+def _read(path):
     content = json.loads(Path(path).read_text(encoding="utf-8"))
     schema.check(content, schema.kTargets, str(path))
     schema.check_version(content, str(path))
+    return content
+
+
+def notes(path):
+    """{"roofline": text, "issue 2": text}: what people say about the figures, printed below their tables."""
+    return _read(path).get("notes", {})
+
+
+def load(path):
+    """Reads the list and expands entries with a "for": a list of dictionaries whose values fill the templates."""
+    content = _read(path)
     entries, seen = [], set()
     for raw in content["targets"]:
         for entry in _expand(raw, path):

@@ -98,6 +98,11 @@ class Page(unittest.TestCase):
         for part in ("a processor", "0123456789ab", "`orrery train`", "0.1 … 0.2"):
             self.assertIn(part, text)
 
+    def test_notes_stand_below_their_table(self):
+        measurements = results.Measurements([point_result()])
+        text = report.render([targets.judge(entry(), measurements)], measurements, {"issue 2": "Why so."})
+        self.assertLess(text.index("0.2 (0.1"), text.index("Why so."))
+
     def test_the_roofline_is_bytes_times_rate_over_bandwidth(self):
         result = point_result()
         micro = copy.deepcopy(result["cases"][0])
