@@ -71,9 +71,9 @@ def _roofline(measurements):
                     kernels.append((key.rsplit(".", 1)[0], contender["summary"]))
     if not roofs or not kernels:
         return ""
-    lines = ["## Roofline\n", "Read-modify-write bandwidth of one core (a sweep, and rows of 256 bytes in random order), bytes counted "
-             "once, measured in the same run: " +
-             ", ".join(f"{name} {value / 1e9:.1f} GB/s" for name, value in roofs.items()) + ".\n",
+    told = ", ".join(f"{name} {value / 1e9:.1f} GB/s" for name, value in roofs.items())
+    lines = ["## Roofline\n", "Read-modify-write bandwidth of one core (a sweep, and rows of 256 bytes in random order), "
+             f"bytes counted once, measured in the same run: {told}.\n",
              "| kernel | M updates/s | bytes per update | GB/s | " + " | ".join(f"share of {name}" for name in roofs) + " |",
              "|---|---|---|---|" + "---|" * len(roofs)]
     for name, summary in kernels:
