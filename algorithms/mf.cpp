@@ -68,7 +68,9 @@ class MatrixFactorisation final : public Algorithm {
         .add("bias-damping", params_.bias_damping,
              "penalty of a bias, in ratings: a bias learned from this many ratings is halved", at_least(0))
         .add("rate", params_.rate, "first step of stochastic gradient descent", above(0))
-        .add("rate-decay", params_.rate_decay, "the step of iteration t is rate / (1 + rate-decay t)", at_least(0))
+        .add("rate-decay", params_.rate_decay,
+             "share of the step that is lost in an iteration; less on data with few ratings a user or item",
+             between(0, 1))
         .add("gain", params_.gain, "how fast a row's step shrinks with the squared errors it has seen", at_least(0))
         .add("clip", params_.clip, "cut predictions to the range of the training ratings")
         .add("keep-seen", params_.keep_seen, "keep who rated what with the model, so that recommend leaves it out");
@@ -78,7 +80,7 @@ class MatrixFactorisation final : public Algorithm {
   ParamSet& params() override { return param_set_; }
   StopRules default_stop() const override {
     StopRules stop;
-    stop.iterations = 12;
+    stop.iterations = 20;
     stop.patience = 3;
     return stop;
   }
@@ -257,7 +259,8 @@ Training MatrixFactorisation::prepare(Engine& engine, WorkerId workers, std::uin
     prepared_->holdout =
         Holdout(std::move(valid_->ratings), prepared_->grid.rows(), prepared_->grid.columns(), scaling_);
   }
-  const SgdRule rule{params_.rate, params_.rate_decay, params_.gain};
+  const double per_row = 2.0 * static_cast<double>(ratings_) / static_cast<double>(users_.size() + items_.size());
+  const SgdRule rule{params_.rate, decay_for(params_.rate_decay, per_row), params_.gain};
   prepared_->trainee.emplace(prepared_->grid, prepared_->state, &prepared_->holdout, scaling_, rule,
                              kernels(engine.simd()));
   Training training;

@@ -19,7 +19,7 @@ struct MfParams {
   double bias_damping = 3.0;
   Solver solver = Solver::sgd;
   double rate = 0.12;
-  double rate_decay = 0.3;
+  double rate_decay = 0.2;
   double gain = 0.01;
   bool clip = false;
   bool keep_seen = true;

@@ -1,5 +1,6 @@
 #include "algorithms/mf_sgd.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "engine/engine.h"
@@ -32,7 +33,15 @@ double weighted_norms(const FactorRows& part, std::size_t count, std::size_t str
 }  // namespace
 
 StepRule SgdRule::at(Clock clock) const {
-  return {static_cast<float>(rate / (1.0 + decay * static_cast<double>(clock))), static_cast<float>(gain)};
+  // Multiplied out: the C library's pow chooses its code by processor.
+  double now = rate;
+  for (Clock c = 0; c < clock && now > 1e-12 * rate; ++c) now *= 1.0 - decay;
+  return {static_cast<float>(now), static_cast<float>(gain)};
+}
+
+double decay_for(double decay, double ratings_per_row) {
+  constexpr double kEnough = 64.0;  // ratings a row from which the defaults were found to hold
+  return decay * std::min(1.0, ratings_per_row / kEnough);
 }
 
 double cell_squares(const CellGrid& grid, std::size_t stripe, std::size_t block, const MfState& state,

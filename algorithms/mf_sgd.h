@@ -18,13 +18,17 @@
 
 namespace orrery::mf {
 
-/// The step: rate / (1 + decay · clock) for a row that has seen no error, shrinking with its errors by `gain`.
+/// The step of a clock: rate · (1 − decay)^clock for a row that has seen no error, shrinking with its errors by `gain`.
+/// A decay that forgets the step after some tens of clocks makes more iterations harmless: the model stands still.
 struct SgdRule {
-  double rate = 0.1;
+  double rate = 0.12;
   double decay = 0.2;
   double gain = 0.01;
   StepRule at(Clock clock) const;
 };
+/// Fewer ratings a row mean fewer steps a clock, so more clocks until the model stands: the decay for data where a row
+/// or column has `ratings_per_row` on average.
+double decay_for(double decay, double ratings_per_row);
 
 class SgdTrainee final : public Trainee {
  public:
