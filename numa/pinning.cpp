@@ -1,9 +1,11 @@
 #include "numa/pinning.h"
 
+#include <numaif.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <numeric>
@@ -125,6 +127,33 @@ void choose_binding(PinPlan& plan, const Topology& topology, unsigned threads, B
   }
 }
 
+/// Node for the memory of a thread that is bound to the domain, -1 when it need not be chosen.
+int node_to_use(const Topology& topology, const Domain& domain) {
+  const bool choice = topology.domains().size() > 1 || !topology.memory_only().empty();
+  return choice && topology.is_this_system() && topology.can_bind_memory() ? domain.memory_node : -1;
+}
+
+/// Moves the pages around the present end of the stack to the node. Pages that are not there yet need nothing: the
+/// bound thread will touch them first. Refusal is no loss: caches hide where a stack lies, most of the time.
+void bring_stack_to(int node) {
+  constexpr std::uintptr_t kPages = 32;  // half of them below: frames that were in use before and will be again
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) / page * page;
+  std::array<void*, kPages> pages{};
+  std::array<int, kPages> status{}, target{};
+  for (std::uintptr_t i = 0; i < kPages; ++i) {
+    pages[i] = reinterpret_cast<void*>(here + i * page - kPages / 2 * page);
+  }
+  if (move_pages(0, kPages, pages.data(), nullptr, status.data(), 0) != 0) return;
+  unsigned long moving = 0;
+  for (std::size_t i = 0; i < kPages; ++i) {
+    if (status[i] < 0 || status[i] == node) continue;
+    pages[moving] = pages[i];
+    target[moving++] = node;
+  }
+  if (moving > 0) move_pages(0, moving, pages.data(), target.data(), status.data(), MPOL_MF_MOVE);
+}
+
 }  // namespace
 
 const char* to_string(Binding binding) {
@@ -152,9 +181,10 @@ PinPlan plan_pins(const Topology& topology, unsigned threads, Binding tightest) 
   for (const Domain& domain : topology.domains()) {
     const std::vector<unsigned> order = pu_order(domain);
     for (unsigned t = 0; t < plan.threads_per_domain[domain.id]; ++t) {
-      ThreadPlace place{domain.id, order[t % order.size()], {}};
+      ThreadPlace place{domain.id, order[t % order.size()], {}, -1};
       if (topology.is_this_system() && plan.binding == Binding::pu) place.mask = {*place.pu};
       if (topology.is_this_system() && plan.binding == Binding::domain) place.mask = domain.pus();
+      if (!place.mask.empty()) place.memory_node = node_to_use(topology, domain);
       plan.threads.push_back(std::move(place));
     }
   }
@@ -162,7 +192,7 @@ PinPlan plan_pins(const Topology& topology, unsigned threads, Binding tightest) 
 }
 
 ThreadPin::ThreadPin(const ThreadPlace& place) {
-  if (!place.mask.empty()) bind(place.mask);
+  if (!place.mask.empty()) bind(place.mask, place.memory_node);
 }
 
 ThreadPin ThreadPin::to_pu(const Topology& topology, unsigned pu) {
@@ -170,7 +200,8 @@ ThreadPin ThreadPin::to_pu(const Topology& topology, unsigned pu) {
   if (!topology.is_this_system()) {
     pin.reason_ = "thread not bound: the topology is not this machine's (" + topology.source() + ")";
   } else {
-    pin.bind({pu});
+    const int domain = topology.domain_of_pu(pu);
+    pin.bind({pu}, domain < 0 ? -1 : node_to_use(topology, topology.domains()[static_cast<std::size_t>(domain)]));
   }
   return pin;
 }
@@ -182,12 +213,12 @@ ThreadPin ThreadPin::to_domain(const Topology& topology, unsigned domain) {
   } else if (!topology.is_this_system()) {
     pin.reason_ = "thread not bound: the topology is not this machine's (" + topology.source() + ")";
   } else {
-    pin.bind(topology.domains()[domain].pus());
+    pin.bind(topology.domains()[domain].pus(), node_to_use(topology, topology.domains()[domain]));
   }
   return pin;
 }
 
-void ThreadPin::bind(const std::vector<unsigned>& pus) {
+void ThreadPin::bind(const std::vector<unsigned>& pus, int memory_node) {
   thread_ = static_cast<int>(gettid());
   former_mask_ = detail::thread_mask(thread_);
   if (former_mask_.empty()) {
@@ -204,6 +235,7 @@ void ThreadPin::bind(const std::vector<unsigned>& pus) {
     return;
   }
   bound_ = true;
+  if (memory_node >= 0) bring_stack_to(memory_node);
 }
 
 ThreadPin::ThreadPin(ThreadPin&& other) noexcept

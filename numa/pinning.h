@@ -27,6 +27,8 @@ struct ThreadPlace {
   std::optional<unsigned> pu;
   /// PUs that it is to be bound to: {pu}, or all of the domain, ascending. Empty: it is not to be bound.
   std::vector<unsigned> mask;
+  /// Node that the memory of a bound thread is to be on, its stack for one; -1 where there is nothing to choose.
+  int memory_node = -1;
 };
 
 /// Where T threads go. A function of the topology and T alone.
@@ -50,8 +52,11 @@ struct PinPlan {
 PinPlan plan_pins(const Topology& topology, unsigned threads, Binding tightest = Binding::pu);
 
 /// Binds the calling thread while it lives; the destructor gives back the mask that was there before. Refusal is not an
-/// error: bound() is false and reason() says why. Pins nest if they end in reverse order. Make and destroy it on
-/// one thread; it may be moved. Cost: two system calls to bind, one to restore.
+/// error: bound() is false and reason() says why. On a machine with several nodes the part of the stack that is in use
+/// moves to the thread's node: it was touched where the thread was made or worked before, and what a loop keeps on its
+/// stack would be remote for ever. Pins nest if they end in reverse order. Make and destroy it on
+/// one thread; it may be moved. Cost: two system calls to bind, one to
+/// restore; with several nodes one more, and some 10 us when the stack has to move.
 class ThreadPin {
  public:
   /// Not bound and nothing to say.
@@ -80,7 +85,7 @@ class ThreadPin {
   void release() noexcept;
 
  private:
-  void bind(const std::vector<unsigned>& pus);
+  void bind(const std::vector<unsigned>& pus, int memory_node);
 
   bool bound_ = false;
   int thread_ = 0;  // kernel's thread id, so that a pin that has moved restores the right thread

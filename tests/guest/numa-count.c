@@ -15,6 +15,9 @@
  * Each CPU has its own switch, so threads that are bound mark their sections independently and
  * the counts add up. One access of up to 64 bytes counts as one. The matrix is written at the end.
  *
+ * With pages=K the K pages with most remote accesses are listed by their address in the program, for the
+ * question whose memory it is: 7ff...: main thread's stack; 55...: the program and its heap; 7f...: mapped.
+ *
  * It expects memory laid out as numa-guest.sh does: one memory backend per node, all of the
  * same size, in the order of the nodes; CPUs shared out evenly in order over the first
  * cpunodes nodes.
@@ -50,13 +53,25 @@ uint64_t qemu_plugin_hwaddr_phys_addr(const struct qemu_plugin_hwaddr *);
 __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 
 enum { MAXCPU = 256, MAXNODE = 16 };
+enum { SLOTS = 4096, MAXTRY = 64 };
 enum { BEGIN = 1, END, RESET, PRINT };
 /* one line per CPU, written by that CPU's thread only: no locks */
 static struct { uint64_t n[MAXNODE + 1]; volatile int on; char pad[64]; } count[MAXCPU];
-static int nodes = 2, cpunodes = 0, cpus = 4, runs = 0;
+/* remote accesses by page of the program; a page that finds no slot is not listed */
+static struct { uint64_t page, n; } hot[MAXCPU][SLOTS];
+static int nodes = 2, cpunodes = 0, cpus = 4, runs = 0, pages = 0;
 static volatile int marked = 0;
 static uint64_t node_bytes = 1 << 30;
 static FILE *out;
+
+static void note_page(unsigned cpu, uint64_t page) {
+  for (uint64_t i = 0, at = page * 0x9e3779b97f4a7c15u >> 52; i < MAXTRY; ++i, at = (at + 1) % SLOTS) {
+    if (hot[cpu][at].n && hot[cpu][at].page != page) continue;
+    hot[cpu][at].page = page;
+    ++hot[cpu][at].n;
+    return;
+  }
+}
 
 static void mem(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *u) {
   (void)u;
@@ -67,6 +82,20 @@ static void mem(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *
      QEMU's memory, once for where it is in the guest's */
   uint64_t node = qemu_plugin_hwaddr_phys_addr(h) / node_bytes / 2;
   ++count[cpu].n[node < (uint64_t)nodes ? node : MAXNODE];
+  if (pages && node != cpu * (uint64_t)cpunodes / (uint64_t)cpus) note_page(cpu, vaddr >> 12);
+}
+
+static void list_pages(void) {
+  uint64_t below = UINT64_MAX;
+  for (int k = 0; k < pages; ++k) {  /* the greatest below the one before; ties are listed once */
+    int c = -1, at = 0;
+    for (int i = 0; i < cpus; ++i)
+      for (int j = 0; j < SLOTS; ++j)
+        if (hot[i][j].n < below && (c < 0 ? hot[i][j].n > 0 : hot[i][j].n > hot[c][at].n)) { c = i; at = j; }
+    if (c < 0) return;
+    below = hot[c][at].n;
+    fprintf(out, "  page %" PRIx64 "000: %" PRIu64 " remote accesses by CPU %d\n", hot[c][at].page, below, c);
+  }
 }
 
 static void report(void) {
@@ -86,10 +115,12 @@ static void report(void) {
   }
   fprintf(out, "remote share of %s: %.3f %% of %" PRIu64 " accesses\n", marked ? "the marked sections" : "everything",
           everything ? 100.0 * (double)remote / (double)everything : 0.0, everything);
+  list_pages();
   fflush(out);
 }
 
 static void forget(void) {
+  memset(hot, 0, sizeof hot);
   for (int c = 0; c < MAXCPU; ++c) memset(count[c].n, 0, sizeof count[c].n);
 }
 
@@ -137,6 +168,7 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
     if (!strcmp(argv[i], "nodes")) nodes = atoi(v);
     else if (!strcmp(argv[i], "cpunodes")) cpunodes = atoi(v);
     else if (!strcmp(argv[i], "node-mb")) node_bytes = strtoull(v, NULL, 10) << 20;
+    else if (!strcmp(argv[i], "pages")) pages = atoi(v);
     else if (!strcmp(argv[i], "out")) out = fopen(v, "w");
     else return -1;
   }

@@ -38,6 +38,7 @@
 #                    times slower; gcc and numa-count.c beside this script); the matrix is
 #                    printed on stderr at the end, its last line is the share of remote ones.
 #                    Only sections marked with numa/access_section.h count, if there are any.
+#   --count-pages K  with --count: list the K pages with most remote accesses, too
 #   --max-remote P   with --count: fail (121) when the share is above P percent or no section
 #                    was ever entered
 #   --modprobe M     load kernel module M first, e.g. sch_netem (may be repeated)
@@ -77,12 +78,12 @@ die() {
 say() { [ "$verbose" = 1 ] && echo "$prog: $*" >&2; return 0; }
 
 nodes=2 cpus=4 mem=2048 sockets= threads=1 memnodes=0 dist=21 matrix= hmat=0 fake=
-accel=auto cpu= append= timeout=600 boot_timeout=180 console= prepare=0 verbose=0 count=0 barenodes=0 maxremote=
+accel=auto cpu= append= timeout=600 boot_timeout=180 console= prepare=0 verbose=0 count=0 barenodes=0 countpages=0 maxremote=
 rw=() envs=() mods=()
 need() { [ $# -ge 2 ] || usage "option $1 needs a value"; }
 while [ $# -gt 0 ]; do
   case $1 in
-    --nodes|--cpus|--mem-mb|--sockets|--threads|--mem-nodes|--bare-nodes|--dist|--fake|--timeout|--boot-timeout)
+    --nodes|--cpus|--mem-mb|--sockets|--threads|--mem-nodes|--bare-nodes|--count-pages|--dist|--fake|--timeout|--boot-timeout)
       need "$@"; case $2 in ''|*[!0-9]*) usage "option $1 needs a number, not '$2'";; esac ;;
   esac
   case $1 in
@@ -90,6 +91,7 @@ while [ $# -gt 0 ]; do
     --mem-mb) mem=$2; shift 2;;           --sockets) sockets=$2; shift 2;;
     --threads) threads=$2; shift 2;;      --mem-nodes) memnodes=$2; shift 2;;
     --bare-nodes) barenodes=$2; shift 2;;
+    --count-pages) countpages=$2; shift 2;;
     --max-remote) need "$@"; maxremote=$2; shift 2;;
     --dist) dist=$2; shift 2;;            --dist-matrix) need "$@"; matrix=$2; shift 2;;
     --hmat) hmat=1; shift;;               --fake) fake=$2; shift 2;;
@@ -316,7 +318,7 @@ if [ $count = 1 ]; then
   command -v gcc >/dev/null || die "--count needs gcc"
   [ -e "$here/numa-count.c" ] || die "numa-count.c is not beside this script"
   gcc -O2 -shared -fPIC "$here/numa-count.c" -o "$dir/numa-count.so" 2>"$dir/log" || die "numa-count.c: $(head -1 "$dir/log")"
-  args+=(-plugin "$dir/numa-count.so,nodes=$all,cpunodes=$nodes,node-mb=$per,out=$dir/count")
+  args+=(-plugin "$dir/numa-count.so,nodes=$all,cpunodes=$nodes,node-mb=$per,pages=$countpages,out=$dir/count")
 fi
 hw_kvm() { [ -w /dev/kvm ] && { [ -d /sys/module/kvm_intel ] || [ -d /sys/module/kvm_amd ]; }; }
 case $accel in

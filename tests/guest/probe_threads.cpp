@@ -20,6 +20,13 @@
 namespace orrery::guest {
 namespace {
 
+/// The page that the calling thread's innermost frame lies on.
+void expect_stack_on(Checks& checks, int node) {
+  const char here = 0;
+  checks.expect(where_pages_are(&here, 1).on_node(node) == 1,
+                "the stack of a bound thread is not on node " + std::to_string(node));
+}
+
 /// One thread of a plan: bound, it must stay where it belongs over many chances to be moved.
 void check_thread(Checks& checks, const Topology& topology, const ThreadPlace& place) {
   const unsigned before = allowed_cpu_count();
@@ -27,6 +34,7 @@ void check_thread(Checks& checks, const Topology& topology, const ThreadPlace& p
     const ThreadPin pin(place);
     checks.expect(pin.bound(), "plan: " + pin.reason());
     checks.expect(allowed_cpu_count() == place.mask.size(), "plan: the mask has another size");
+    expect_stack_on(checks, place.memory_node);
     for (int i = 0; i < 200; ++i) {
       const int cpu = current_cpu();
       const bool in_mask =
@@ -191,6 +199,7 @@ void check_threads(Checks& checks, const Topology& topology) {
   for (const Domain& domain : topology.domains()) {
     const ThreadPin pin = ThreadPin::to_domain(topology, domain.id);
     checks.expect(pin.bound() && current_node() == domain.os_node, "to_domain: " + pin.reason());
+    expect_stack_on(checks, domain.memory_node);
   }
 }
 
