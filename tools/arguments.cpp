@@ -62,21 +62,17 @@ void parse_words(CLI::App& app, Words words) {
 }  // namespace
 
 bool Arguments::parse(Words words) {
-  CLI::App app;
-  app.set_help_flag();
-  app.allow_extras();
-  bool help_wanted = false;
-  app.add_flag("-h,--help", help_wanted);
-  std::vector<std::string> given;
-  if (!positionals_.empty()) app.add_option("arguments", given)->expected(0, static_cast<int>(positionals_.size()));
-  for (const Group& group : groups_) add_options(app, *group.set);
   // Help wins over whatever else is wrong on the line: that is when people ask for it.
   if (std::any_of(words.begin(), words.end(), [](const auto& word) { return word == "-h" || word == "--help"; })) {
     print(help());
     return false;
   }
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  for (const Group& group : groups_) add_options(app, *group.set);
   parse_words(app, words);
-  refuse_extras(app.remaining());
+  const std::vector<std::string> given = positionals_of(app.remaining());
   for (std::size_t i = 0; i < given.size(); ++i) *positionals_[i].field = given[i];
   check_required(given.size());
   return true;
@@ -93,14 +89,25 @@ std::vector<std::string> Arguments::option_names() const {
   return names;
 }
 
-void Arguments::refuse_extras(const std::vector<std::string>& extras) const {
+std::vector<std::string> Arguments::positionals_of(const std::vector<std::string>& extras) const {
+  std::vector<std::string> given;
+  bool options_end = false;
   for (const std::string& extra : extras) {
-    if (extra.size() < 2 || extra.front() != '-') continue;
-    const std::string name = extra.substr(0, extra.find('='));
-    throw usage_error("unknown option " + orrery::quoted(name) + suggestion(name, option_names()) + " (orrery " +
-                      command_ + " --help lists the options)");
+    if (extra == "--" && !options_end) {
+      options_end = true;
+      continue;
+    }
+    if (!options_end && extra.size() > 1 && extra.front() == '-') {
+      const std::string name = extra.substr(0, extra.find('='));
+      throw usage_error("unknown option " + orrery::quoted(name) + suggestion(name, option_names()) + " (orrery " +
+                        command_ + " --help lists the options)");
+    }
+    given.push_back(extra);
   }
-  if (!extras.empty()) throw usage_error("surplus argument " + orrery::quoted(extras.front()) + "; usage: " + usage());
+  if (given.size() > positionals_.size()) {
+    throw usage_error("surplus argument " + orrery::quoted(given[positionals_.size()]) + "; usage: " + usage());
+  }
+  return given;
 }
 
 void Arguments::check_required(std::size_t positionals_given) const {

@@ -47,7 +47,8 @@ class Arguments {
   };
   std::string usage() const;
   std::vector<std::string> option_names() const;
-  void refuse_extras(const std::vector<std::string>& extras) const;
+  /// What CLI11 did not know. @throws Error (usage) for options among them and for too many.
+  std::vector<std::string> positionals_of(const std::vector<std::string>& extras) const;
   void check_required(std::size_t positionals_given) const;
 
   std::string command_;

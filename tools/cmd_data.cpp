@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "engine/data/convert.h"
@@ -64,12 +65,25 @@ int info_command(Words words) {
   return kDone;
 }
 
-/// As mkdir -p does.
-void make_directory(const std::string& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) throw output_error(path, error.value());
-}
+/// A directory for results: made when it is not there, and gone again when nothing came of it.
+class ResultDirectory {
+ public:
+  explicit ResultDirectory(std::string path) : path_(std::move(path)) {
+    std::error_code error;
+    made_ = fs::create_directories(path_, error);
+    if (error) throw output_error(path_, error.value());
+  }
+  ~ResultDirectory() {
+    std::error_code ignored;  // not empty: then something came of it
+    if (made_) fs::remove(path_, ignored);
+  }
+  ResultDirectory(const ResultDirectory&) = delete;
+  ResultDirectory& operator=(const ResultDirectory&) = delete;
+
+ private:
+  std::string path_;
+  bool made_ = false;
+};
 
 int split_command(Words words) {
   std::string data;
@@ -86,7 +100,7 @@ int split_command(Words words) {
   Engine engine(options.engine_options());
   split.read.parallel = engine.parallel_for_function();
   split.format = options.chosen_format();
-  make_directory(out);
+  const ResultDirectory directory(out);
   const std::string extension = fs::path(data).extension() == ".npy" ? ".npy" : ".txt";
   const fs::path training = fs::path(out) / ("train" + extension);
   const fs::path test = fs::path(out) / ("test" + extension);

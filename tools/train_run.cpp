@@ -176,8 +176,9 @@ Fingerprint TrainRun::fingerprint() const {
 void TrainRun::compare_with_record(const Fingerprint& mine) const {
   for (const auto& [name, text] : directory_->resumed()->more_json) {
     if (name != "fingerprint") continue;
+    const Json recorded = Json::parse(text);
     Fingerprint there;
-    for (const auto& [key, value] : Json::parse(text).items()) there.add(key, value.get<std::string>());
+    for (const auto& [key, value] : recorded.items()) there.add(key, value.get<std::string>());
     const std::string differences = mine.differences(there);
     if (differences.empty()) return;
     throw usage_error("--resume: the run in " + options_.out + " is another one: " + differences);
@@ -247,6 +248,7 @@ TrainOptions TrainRun::train_options() const {
   train.clocks_per_iteration = training_.clocks_per_iteration;
   train.evaluate_every = options_.valid_every;
   train.has_valid = !options_.valid.empty();
+  if (!train.has_valid) train.stop.patience = 0;  // early stopping is on held-out data
   train.smaller_is_better = !train.has_valid || request_.algorithm->info().smaller_is_better;
   train.checkpoint_every = options_.checkpoint_every;
   return train;

@@ -169,7 +169,7 @@ class StandardOutput(CommandLine):
         self.assertEqual(done.returncode, OUTPUT, done.stderr)
 
     def test_quiet_says_nothing(self):
-        done = self.train(self.ratings(), self.dir / "r", "--quiet", "--iterations", "2")
+        done = self.train(self.ratings(), self.dir / "r", "--quiet", "--iterations", "2", "--threads", "1")
         self.assertEqual((done.stdout, done.stderr), ("", ""))
 
     def test_progress_can_be_asked_for(self):
