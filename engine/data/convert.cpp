@@ -208,18 +208,33 @@ std::string convert_targets(DataFormat from) {
   return names;
 }
 
+namespace {
+
+// `1,2,3` may be ratings or a table: what can become the target comes first.
+DataFormat source_format(const std::string& input, DataFormat to) {
+  InputFile file(input);
+  if (!file.seekable() && !file.gzip()) {
+    throw usage_error("say the format of " + orrery::quoted(input) + ": a pipe cannot be read twice");
+  }
+  std::vector<DataFormat> likely;
+  for (const DataFormat from : {DataFormat::npy, DataFormat::matrix_market, DataFormat::docword, DataFormat::svmlight,
+                                DataFormat::edges, DataFormat::ratings, DataFormat::csv}) {
+    const auto possible = targets(from);
+    if (std::find(possible.begin(), possible.end(), to) != possible.end()) likely.push_back(from);
+  }
+  try {
+    if (!likely.empty()) return detect_format(file, likely).format;
+  } catch (const Error&) {  // none of them: then say what it is, and that it cannot be converted
+  }
+  return detect_format(file).format;
+}
+
+}  // namespace
+
 ConvertResult convert_data(const std::string& input, const std::filesystem::path& output,
                            const ConvertOptions& options) {
   refuse_compressed_output(output);
-  DataFormat from{};
-  if (options.from) {
-    from = *options.from;
-  } else {
-    InputFile file(input);
-    if (!file.seekable() && !file.gzip())
-      throw usage_error("say the format of " + orrery::quoted(input) + ": a pipe cannot be read twice");
-    from = detect_format(file).format;
-  }
+  const DataFormat from = options.from ? *options.from : source_format(input, options.to);
   const auto possible = targets(from);
   if (std::find(possible.begin(), possible.end(), options.to) == possible.end()) {
     throw usage_error(std::string{format_name(from)} + " cannot be converted to " +

@@ -25,7 +25,7 @@ DocwordHeader read_header(InputFile& file) {
   static constexpr std::uint64_t kMost[] = {0xFFFFFFFE, 0xFFFFFFFE, ~std::uint64_t{0}};
   std::string head{file.peek(std::size_t{1} << 16)};
   if (head.empty()) throw data_error(file.path(), "expected a corpus, got an empty file");
-  head += '\n';
+  if (!head.ends_with('\n')) head += '\n';
   DocwordHeader header;
   std::uint64_t* fields[] = {&header.documents, &header.words, &header.cells};
   std::size_t field = 0;

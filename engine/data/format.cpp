@@ -55,6 +55,22 @@ bool looks_like_number(std::string_view field) {
   return error != std::errc::invalid_argument && end == field.data() + field.size();
 }
 
+namespace {
+
+// How much of the text is a field in quotes (with doubled quotes inside); 0 when it begins with none.
+std::size_t quoted_length(std::string_view text) {
+  std::size_t at = text.find_first_not_of(' ');
+  if (at == std::string_view::npos || text[at] != '"') return 0;
+  for (++at; at < text.size(); ++at) {
+    if (text[at] != '"') continue;
+    if (at + 1 == text.size() || text[at + 1] != '"') return at + 1;
+    ++at;
+  }
+  return 0;
+}
+
+}  // namespace
+
 std::vector<std::string_view> split_fields(std::string_view line, Separator separator) {
   std::vector<std::string_view> fields;
   if (separator == Separator::blanks) {
@@ -70,7 +86,7 @@ std::vector<std::string_view> split_fields(std::string_view line, Separator sepa
   static constexpr std::string_view kMarks[] = {" ", ",", ";", "\t", "::"};
   const std::string_view mark = kMarks[static_cast<std::size_t>(separator)];
   while (true) {
-    const std::size_t end = line.find(mark);
+    const std::size_t end = line.find(mark, quoted_length(line));
     std::string_view field = line.substr(0, end);
     while (!field.empty() && is_blank(field.front())) field.remove_prefix(1);
     while (!field.empty() && is_blank(field.back())) field.remove_suffix(1);
@@ -220,66 +236,75 @@ class HeadLooks {
     return !field.empty() && std::all_of(field.begin(), field.end(), is_digit);
   }
 
+  // The first line and at least half of all: a bad line further on must not turn a file into another format, because
+  // the reader of the right format says best what is wrong with it.
+  template <class Test>
+  bool mostly(std::size_t first, const Test& test) const {
+    if (first >= lines_.size() || !test(lines_[first])) return false;
+    const auto good = std::count_if(lines_.begin() + static_cast<std::ptrdiff_t>(first), lines_.end(), test);
+    return 2 * static_cast<std::size_t>(good) >= lines_.size() - first;
+  }
+
+  std::size_t first_line_at(std::uint64_t offset) const {
+    const auto at = std::find_if(lines_.begin(), lines_.end(), [&](const HeadLine& l) { return l.offset >= offset; });
+    return static_cast<std::size_t>(at - lines_.begin());
+  }
+
+  static bool integers(const HeadLine& line, std::size_t count) {
+    const auto fields = split_fields(line.text, Separator::blanks);
+    return fields.size() == count && std::all_of(fields.begin(), fields.end(), integer);
+  }
+
   bool docword() const {
-    if (lines_.size() < 3) return false;
-    for (std::size_t i = 0; i < lines_.size(); ++i) {
-      const auto fields = split_fields(lines_[i].text, Separator::blanks);
-      if (fields.size() != (i < 3 ? 1 : 3) || !std::all_of(fields.begin(), fields.end(), integer)) return false;
+    if (lines_.size() < 3 || !std::all_of(lines_.begin(), lines_.begin() + 3, [](auto& l) { return integers(l, 1); })) {
+      return false;
     }
-    return true;
+    return lines_.size() == 3 || mostly(3, [](const HeadLine& line) { return integers(line, 3); });
   }
 
   bool svmlight() const {
     bool any_feature = false;
-    for (const HeadLine& line : lines_) {
-      const auto fields = split_fields(line.text.substr(0, line.text.find('#')), Separator::blanks);
-      if (fields.empty() || !looks_like_number(fields[0])) return false;
-      for (std::size_t i = 1; i < fields.size(); ++i) {
-        const std::size_t colon = fields[i].find(':');
-        if (colon == std::string_view::npos || fields[i].find("::") != std::string_view::npos) return false;
-        any_feature = true;
-      }
-    }
-    return any_feature;
+    return mostly(0,
+                  [&](const HeadLine& line) {
+                    const auto fields = split_fields(line.text.substr(0, line.text.find('#')), Separator::blanks);
+                    if (fields.empty() || !looks_like_number(fields[0])) return false;
+                    for (std::size_t i = 1; i < fields.size(); ++i) {
+                      const std::size_t colon = fields[i].find(':');
+                      if (colon == std::string_view::npos || fields[i].find("::") != std::string_view::npos)
+                        return false;
+                      any_feature = true;
+                    }
+                    return true;
+                  }) &&
+           any_feature;
   }
 
   bool edges() const {
-    return !lines_.empty() && std::all_of(lines_.begin(), lines_.end(), [](const HeadLine& line) {
-      const auto fields = split_fields(line.text, Separator::blanks);
-      return fields.size() == 2 && integer(fields[0]) && integer(fields[1]);
-    });
+    return mostly(0, [](const HeadLine& line) { return integers(line, 2); });
   }
 
   // Ids are integers or no numbers at all: `5.1,3.5,1.4` is a row of measurements.
   bool ratings() const {
     const ColumnLayout layout = recognise_rating_columns(head_, 3);
-    bool any = false;
-    for (const HeadLine& line : lines_) {
-      if (line.offset < layout.data_offset) continue;
+    return mostly(first_line_at(layout.data_offset), [&](const HeadLine& line) {
       const auto fields = split_fields(line.text, layout.separator);
-      if (fields.size() < 3 || fields.size() > 4 || !looks_like_number(unquote(fields[2]))) return false;
-      for (std::size_t i = 0; i < 2; ++i) {
-        const std::string_view id = unquote(fields[i]);
-        if (id.empty() || (looks_like_number(id) && !integer(id))) return false;
-      }
-      any = true;
-    }
-    return any;
+      if (!fits_ratings(fields, 3)) return false;
+      return std::all_of(fields.begin(), fields.begin() + 2, [](std::string_view field) {
+        const std::string_view id = unquote(field);
+        return !id.empty() && (integer(id) || !looks_like_number(id));
+      });
+    });
   }
 
-  // Lines of as many columns each, most of the fields numbers.
+  // As many columns as the first line, at least half of the fields numbers.
   bool csv() const {
     std::size_t columns = 0;
     const ColumnLayout layout = recognise_csv_columns(head_, columns);
-    std::size_t numbers = 0, fields_seen = 0;
-    for (const HeadLine& line : lines_) {
-      if (line.offset < layout.data_offset) continue;
+    return mostly(first_line_at(layout.data_offset), [&](const HeadLine& line) {
       const auto fields = split_fields(line.text, layout.separator);
-      if (fields.size() != columns) return false;
-      fields_seen += columns;
-      for (const std::string_view field : fields) numbers += looks_like_number(field) ? 1 : 0;
-    }
-    return fields_seen > 0 && 2 * numbers >= fields_seen;
+      const auto numbers = std::count_if(fields.begin(), fields.end(), looks_like_number);
+      return fields.size() == columns && 2 * static_cast<std::size_t>(numbers) >= columns;
+    });
   }
 
   std::string_view head_;

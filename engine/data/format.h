@@ -39,8 +39,8 @@ struct Recognised {
 struct ColumnLayout {
   Separator separator = Separator::blanks;
   bool header = false;
-  std::string_view header_line = {};   ///< part of what was looked at
-  std::uint64_t data_offset = 0;  ///< the byte where the first line of data begins, behind comments and the header
+  std::string_view header_line = {};  ///< part of what was looked at
+  std::uint64_t data_offset = 0;      ///< the byte where the first line of data begins, behind comments and the header
   std::uint64_t data_lines_before = 0;  ///< the lines before it
 };
 

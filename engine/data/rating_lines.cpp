@@ -241,7 +241,7 @@ class LineParser {
     at_ = p;
     std::string unquoted;
     std::string_view text;
-    if (field(text, unquoted) == nullptr || text.empty()) text = word_at(p);
+    if (field(text, unquoted) == nullptr) text = word_at(p);
     out_.fault =
         ParseFault{out_.lines, static_cast<std::uint64_t>(p - line_) + 1, std::move(expected), std::string{text}};
     return false;
@@ -271,6 +271,61 @@ void parse_lines(const RatingSyntax& syntax, TextPiece piece, RatingPiece& out) 
 
 }  // namespace
 
+namespace {
+
+void find_highest(RatingPiece& piece) {
+  for (std::size_t r = 0; r < piece.count; ++r) {  // a loop of its own, so that it is vectorised
+    piece.users.highest = std::max(piece.users.highest, piece.ratings[r].user);
+    piece.items.highest = std::max(piece.items.highest, piece.ratings[r].item);
+  }
+}
+
+// The value in a line of an array, and nothing else.
+bool array_value(const char* line, const char*& at, const char* limit, RatingPiece& out) {
+  const auto fail = [&](std::string expected) {
+    out.fault =
+        ParseFault{out.lines, static_cast<std::uint64_t>(at - line) + 1, std::move(expected), std::string{word_at(at)}};
+    return false;
+  };
+  Rating& rating = out.ratings[out.count];
+  const char* end = nullptr;
+  const NumberFault fault = parse_float(at, limit, rating.value, end);
+  if (fault != NumberFault::none) return fail(expected_number(fault, "a value"));
+  if (!is_blank(*end) && line_end_at(end) == 0) return fail("a value");
+  at = skip_blanks(end);
+  if (line_end_at(at) == 0) return fail("the end of the line after 1 columns");
+  ++out.count;
+  return true;
+}
+
+}  // namespace
+
+void parse_rating_values(TextPiece piece, RatingPiece& out) {
+  out.clear();
+  out.reserve(2 * static_cast<std::size_t>(piece.end - piece.begin));  // "1\n" is the shortest line
+  for (const char* line = piece.begin; line < piece.end;) {
+    const char* at = skip_blanks(line);
+    if (*at == '%') {
+      at = find_newline(at);
+    } else if (line_end_at(at) == 0) {
+      if (!array_value(line, at, piece.end, out)) return;
+      ++out.data_lines;
+    }
+    const int length = line_end_at(at);
+    out.crlf_lines += length == 2 ? 1 : 0;
+    ++out.lines;
+    line = at + length;
+  }
+}
+
+void place_rating_values(RatingPiece& piece, std::uint64_t first, std::uint64_t rows) {
+  for (std::size_t r = 0; r < piece.count; ++r) {
+    piece.ratings[r].user = static_cast<std::uint32_t>((first + r) % rows + 1);
+    piece.ratings[r].item = static_cast<std::uint32_t>((first + r) / rows + 1);
+  }
+  find_highest(piece);
+}
+
 void parse_rating_lines(const RatingSyntax& syntax, TextPiece piece, RatingPiece& out) {
   out.clear();
   out.reserve(static_cast<std::size_t>(piece.end - piece.begin));
@@ -279,10 +334,7 @@ void parse_rating_lines(const RatingSyntax& syntax, TextPiece piece, RatingPiece
   out.users.integers = out.users.seen == nullptr;
   out.items.integers = out.items.seen == nullptr;
   parse_lines(syntax, piece, out);
-  for (std::size_t r = 0; r < out.count; ++r) {  // a loop of its own, so that it is vectorised
-    out.users.highest = std::max(out.users.highest, out.ratings[r].user);
-    out.items.highest = std::max(out.items.highest, out.ratings[r].item);
-  }
+  find_highest(out);
 }
 
 }  // namespace orrery

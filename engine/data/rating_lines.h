@@ -64,4 +64,11 @@ struct RatingPiece : PieceStatus {
 /// Parses all lines of a piece, up to the first fault.
 void parse_rating_lines(const RatingSyntax& syntax, TextPiece piece, RatingPiece& out);
 
+/// Parses lines of one number each: the values of a MatrixMarket array, whose place gives user and item.
+void parse_rating_values(TextPiece piece, RatingPiece& out);
+
+/// Gives the values of an array with `rows` rows their users and items (from 1): value i of the file stands in row
+/// i mod rows, column i / rows. `first` values precede the piece.
+void place_rating_values(RatingPiece& piece, std::uint64_t first, std::uint64_t rows);
+
 }  // namespace orrery

@@ -15,15 +15,16 @@ constexpr std::size_t kChunkBytes = RatingStore::kChunk * sizeof(Rating);
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 // Mapped, not from the heap: the heap would keep freed chunks below the trainer's own allocations. Huge pages, because
-// first touches of small ones cost as much as parsing. Pages that are never written cost nothing.
-Rating* map_chunk() {
+// first touches of small ones cost as much as parsing; but not for a few ratings, which would pay for a whole one.
+// Pages that are never written cost nothing.
+Rating* map_chunk(bool huge_pages) {
   void* memory = ::mmap(nullptr, kChunkBytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   auto* begin = static_cast<char*>(memory);
   const std::size_t before = (kHugePage - reinterpret_cast<std::uintptr_t>(begin) % kHugePage) % kHugePage;
   if (before > 0) ::munmap(begin, before);
   ::munmap(begin + before + kChunkBytes, kHugePage - before);
-  ::madvise(begin + before, kChunkBytes, MADV_HUGEPAGE);  // advice: no harm when the kernel declines
+  if (huge_pages) ::madvise(begin + before, kChunkBytes, MADV_HUGEPAGE);  // advice: the kernel may decline
   return reinterpret_cast<Rating*>(begin + before);
 }
 
@@ -45,7 +46,7 @@ RatingStore& RatingStore::operator=(RatingStore&& other) noexcept {
 void RatingStore::grow(std::uint64_t size) {
   const std::uint64_t chunks = (size + kChunk - 1) / kChunk;
   chunks_.reserve(static_cast<std::size_t>(chunks));
-  while (chunks_.size() < chunks) chunks_.push_back(map_chunk());
+  while (chunks_.size() < chunks) chunks_.push_back(map_chunk(size >= kHugePage / sizeof(Rating)));
   size_ = std::max(size_, size);
 }
 

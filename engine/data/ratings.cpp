@@ -158,12 +158,29 @@ TextSummary read_triples(InputFile& file, const RatingsOptions& options, RatingS
   return read_lines(file, options, syntax, {layout.data_offset + mark, layout.data_lines_before}, builder);
 }
 
+TextSummary read_array(InputFile& file, const RatingsOptions& options, const MatrixMarketHeader& header,
+                       RatingsBuilder& builder) {
+  if (header.entries == 0) throw data_error(file.path(), header.lines, 1, "at least one row and column", "none");
+  std::uint64_t count = 0;
+  const TextSummary summary =
+      parse_pieces<RatingPiece>(file, options.read, {header.offset, header.lines}, parse_rating_values,
+                                [&](std::span<RatingPiece> wave, std::uint64_t) {
+                                  for (RatingPiece& piece : wave) {
+                                    place_rating_values(piece, count, header.rows);
+                                    count += piece.count;
+                                  }
+                                  builder.take(wave);
+                                });
+  check_matrix_market_entries(file, header, builder.size());
+  return summary;
+}
+
 TextSummary read_matrix(InputFile& file, const RatingsOptions& options, RatingSyntax& syntax, RatingsBuilder& builder) {
   const MatrixMarketHeader header = read_matrix_market_header(file);
   if (header.symmetry != MatrixMarketHeader::Symmetry::general) {
     throw data_error(file.path(), 1, 1, "a general matrix of users and items", "a symmetric one");
   }
-  if (!header.coordinate) throw data_error(file.path(), 1, 1, "a coordinate matrix of users and items", "an array");
+  if (!header.coordinate) return read_array(file, options, header, builder);
   const bool pattern = header.field == MatrixMarketHeader::Field::pattern;
   syntax.comment = '%';
   syntax.indices = true;
