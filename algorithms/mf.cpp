@@ -1,10 +1,13 @@
 #include "algorithms/mf.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
 
+#include "algorithms/mf_als.h"
 #include "algorithms/mf_holdout.h"
 #include "algorithms/mf_kernels.h"
 #include "algorithms/mf_layout.h"
@@ -39,7 +42,7 @@ AlgorithmInfo make_info() {
   info.data = "ratings (user item rating), MatrixMarket";
   info.metric = "rmse";
   info.smaller_is_better = true;
-  info.schedules = {"rotation"};
+  info.schedules = {"rotation", "data"};
   return info;
 }
 
@@ -48,19 +51,25 @@ struct Prepared {
   Prepared(CellGrid&& laid_out, const Topology& topology, const WorkerMap& map, std::size_t rank, std::uint64_t seed)
       : grid(std::move(laid_out)),
         state(topology, map, grid.rows(), grid.columns(), rank),
-        schedule(static_cast<WorkerId>(grid.stripes()), static_cast<BlockId>(grid.blocks()), seed) {}
+        rotation(static_cast<WorkerId>(grid.stripes()), static_cast<BlockId>(grid.blocks()), seed),
+        slices(std::vector<std::uint32_t>(grid.stripes(), AlsTrainee::kSlices)) {}
   CellGrid grid;
   MfState state;
-  RotationSchedule schedule;
+  RotationSchedule rotation;    ///< of sgd
+  DataParallelSchedule slices;  ///< of als
   Holdout holdout;
-  std::optional<SgdTrainee> trainee;
+  std::unique_ptr<MfTrainee> trainee;
 };
 
 class MatrixFactorisation final : public Algorithm {
  public:
   MatrixFactorisation() : info_(make_info()), param_set_("mf") {
     param_set_.add("rank", params_.rank, "number of factors of a user and an item", between(1, 4096))
-        .add("reg", params_.reg, "weight of the L2 penalty, on ratings of unit variance", at_least(0))
+        .add_choice("solver", params_.solver,
+                    "sgd: stochastic gradient descent under rotation; als: alternating least squares, no step size",
+                    {{"sgd", Solver::sgd}, {"als", Solver::als}})
+        .add("reg", params_.reg,
+             "weight of the L2 penalty, on ratings of unit variance; auto: 0.025 for sgd, 0.07 for als", at_least(0))
         .add("reg-power", params_.reg_power,
              "the penalty of a row grows with its number of ratings to this power: 1 is per rating, 0 is plain L2; 1 "
              "keeps ranks above the data's own from fitting noise",
@@ -100,6 +109,8 @@ class MatrixFactorisation final : public Algorithm {
   void load_valid(const DataRequest& request, Engine& engine);
   CellGrid lay_out(WorkerId workers, Engine& engine);
   void find_scaling(CellGrid& grid, Engine& engine);
+  Training prepare_sgd(Engine& engine);
+  Training prepare_als(Engine& engine);
   void initialise(MfState& state, const CellGrid& grid, std::uint64_t seed, Engine& engine) const;
   void warm_start(MfState& state, const CellGrid& grid, Engine& engine) const;
 
@@ -177,6 +188,7 @@ MemoryEstimate MatrixFactorisation::memory(WorkerId workers) const {
       .add("tables of the grid", shape.stripes * shape.blocks, 256)
       .add("ids and counts", rows, 48)
       .add("model", rows, row_bytes);
+  if (params_.solver == Solver::als) estimate.add("ratings by user and by item", ratings_, 16);
   if (valid_) {
     estimate.add("held-out ratings", valid_ratings_, sizeof(Rating)).add("best model so far", rows, row_bytes);
   }
@@ -190,7 +202,9 @@ CellGrid MatrixFactorisation::lay_out(WorkerId workers, Engine& engine) {
   Axis rows = deal_axis(counts.rows, shape.stripes, counts.rows.size());
   Axis columns = deal_axis(counts.columns, shape.blocks, kMaxBlockColumns);
   counts = {};
-  return CellGrid::build(std::move(data_.ratings), std::move(rows), std::move(columns), parallel);
+  CellGrid grid = CellGrid::build(std::move(data_.ratings), std::move(rows), std::move(columns), parallel);
+  malloc_trim(0);  // the C library would keep what the layout gave back, and the peak would count it twice
+  return grid;
 }
 
 void MatrixFactorisation::find_scaling(CellGrid& grid, Engine& engine) {
@@ -212,7 +226,10 @@ void MatrixFactorisation::find_scaling(CellGrid& grid, Engine& engine) {
 void MatrixFactorisation::initialise(MfState& state, const CellGrid& grid, std::uint64_t seed, Engine& engine) const {
   // Keyed by the id that the reader gave, so that the start does not depend on the grid. Small, so that strong
   // directions of the data grow first and noise does not: w·h starts with a standard deviation of 0.0002.
-  const double spread = std::sqrt(3.0 * 0.0002) * std::pow(static_cast<double>(rank()), -0.25);
+  // Alternating least squares would take such a start for noise and shrink it to nothing.
+  const double product_spread = params_.solver == Solver::als ? 0.1 : 0.0002;
+  const double spread = std::sqrt(3.0 * product_spread) * std::pow(static_cast<double>(rank()), -0.25);
+  const double reg = params_.reg.value_or(default_reg(params_.solver));
   const Random random(seed, Purpose::initial_model);
   const auto fill = [&](const Axis& axis, bool is_row) {
     std::vector<std::uint32_t> external(axis.size());
@@ -226,7 +243,7 @@ void MatrixFactorisation::initialise(MfState& state, const CellGrid& grid, std::
           rows.factors[r * state.stride() + d] = static_cast<float>(spread * (2.0 * draws.uniform_float() - 1.0));
         }
         const double n = axis.counts[internal];
-        rows.sides[r].decay = static_cast<float>(params_.reg * std::pow(n, params_.reg_power - 1.0));
+        rows.sides[r].decay = static_cast<float>(reg * std::pow(n, params_.reg_power - 1.0));
         if (n > 0) rows.sides[r].bias_decay = static_cast<float>(params_.bias_damping / n);
       }
     });
@@ -247,7 +264,13 @@ void MatrixFactorisation::warm_start(MfState& state, const CellGrid& grid, Engin
               " items start from the model, the others anew");
 }
 
-Training MatrixFactorisation::prepare(Engine& engine, WorkerId workers, std::uint64_t seed, const std::string&) {
+Training MatrixFactorisation::prepare(Engine& engine, WorkerId workers, std::uint64_t seed,
+                                      const std::string& schedule) {
+  const std::string needed = params_.solver == Solver::als ? "data" : "rotation";
+  if (schedule != "auto" && schedule != needed) {
+    throw usage_error("--schedule: solver " + param_set_.get("solver") + " runs by schedule " + needed + ", not " +
+                      schedule);
+  }
   CellGrid grid = lay_out(workers, engine);
   find_scaling(grid, engine);
   if (const std::string warning = duplicates_warning(grid.duplicates()); !warning.empty()) engine.warn(warning);
@@ -259,15 +282,30 @@ Training MatrixFactorisation::prepare(Engine& engine, WorkerId workers, std::uin
     prepared_->holdout =
         Holdout(std::move(valid_->ratings), prepared_->grid.rows(), prepared_->grid.columns(), scaling_);
   }
+  return params_.solver == Solver::als ? prepare_als(engine) : prepare_sgd(engine);
+}
+
+Training MatrixFactorisation::prepare_sgd(Engine& engine) {
   const double per_row = 2.0 * static_cast<double>(ratings_) / static_cast<double>(users_.size() + items_.size());
   const SgdRule rule{params_.rate, decay_for(params_.rate_decay, per_row), params_.gain};
-  prepared_->trainee.emplace(prepared_->grid, prepared_->state, &prepared_->holdout, scaling_, rule,
-                             kernels(engine.simd()));
+  prepared_->trainee = std::make_unique<SgdTrainee>(prepared_->grid, prepared_->state, &prepared_->holdout, scaling_,
+                                                    rule, kernels(engine.simd()));
   Training training;
-  training.schedule = &prepared_->schedule;
-  training.trainee = &*prepared_->trainee;
+  training.schedule = &prepared_->rotation;
+  training.trainee = prepared_->trainee.get();
   training.schedule_reason =
       "ratings touch one user and one item each, so blocks of items can rotate without a conflict";
+  return training;
+}
+
+Training MatrixFactorisation::prepare_als(Engine& engine) {
+  prepared_->trainee = std::make_unique<AlsTrainee>(prepared_->grid, prepared_->state, &prepared_->holdout, scaling_,
+                                                    kernels(engine.simd()), engine.parallel_for_function());
+  Training training;
+  training.schedule = &prepared_->slices;
+  training.trainee = prepared_->trainee.get();
+  training.clocks_per_iteration = AlsTrainee::kClocksPerIteration;
+  training.schedule_reason = "with the items fixed, users are independent of each other, and the other way round";
   return training;
 }
 

@@ -1,8 +1,10 @@
 // Matrix factorisation with mean, biases and factors: ratings in, predictions out. This file says what can be set; the
-// solvers are in mf_sgd.h (rotation) and mf_als.h (alternating least squares), what comes back from the files in mf_model.h.
+// solvers are in mf_sgd.h (rotation) and mf_als.h (alternating least squares), what comes back from the files in
+// mf_model.h.
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "algorithms/algorithm.h"
 
@@ -14,7 +16,7 @@ enum class Solver { sgd, als };
 
 struct MfParams {
   int rank = 16;
-  double reg = 0.025;
+  std::optional<double> reg;  ///< empty: default_reg of the solver
   double reg_power = 1.0;
   double bias_damping = 3.0;
   Solver solver = Solver::sgd;
@@ -24,6 +26,9 @@ struct MfParams {
   bool clip = false;
   bool keep_seen = true;
 };
+
+/// Descent stops early by itself, its steps fade out; exact minimisation needs more of a penalty to generalise as well.
+constexpr double default_reg(Solver solver) { return solver == Solver::als ? 0.07 : 0.025; }
 
 }  // namespace mf
 

@@ -50,6 +50,19 @@ struct StepRule {
   float gain;  ///< how fast a step shrinks: step = rate / sqrt(1 + energy), energy += gain · e²
 };
 
+/// The ratings of one row (or column) for solve_row: rating k is of the other side's row `others[k]`.
+struct RatedBy {
+  const float* const* others;  ///< padded factor rows, 64-byte aligned
+  const float* targets;        ///< rating minus the other side's bias
+  std::size_t count;
+};
+
+/// Floats of scratch that solve_row needs, 64-byte aligned: a batch of ratings and the normal equations.
+inline constexpr std::size_t kSolveBatch = 64;
+constexpr std::size_t solve_scratch_floats(std::size_t stride) {
+  return (kSolveBatch + stride + kRowAlignment) * (stride + kRowAlignment);
+}
+
 /// What is left to explain: sums over a range of ratings.
 struct ErrorSums {
   double squares = 0.0;   ///< Σ e²
@@ -70,6 +83,11 @@ struct Kernels {
   /// Σ e² and Σ |e| over `count` held-out ratings with ids into the whole model, in order, in double.
   ErrorSums (*measure)(const std::uint32_t* rows, const std::uint32_t* columns, const float* values, std::size_t count,
                        ConstFactorRows row_model, ConstFactorRows column_model, std::size_t stride);
+  /// The exact minimiser of Σ_k (target_k − b − w·h_k)² + ridge |w|² + bias_ridge b² in (w, b). Normal equations in
+  /// register tiles, then Cholesky; directions that the ratings do not determine become 0. About
+  /// count · rank² + rank³ / 3 multiplications and additions.
+  void (*solve_row)(const RatedBy& ratings, std::size_t rank, std::size_t stride, float ridge, float bias_ridge,
+                    float* scratch, float* factors, float* bias);
   /// Inner product of two padded rows.
   float (*dot)(const float* a, const float* b, std::size_t stride);
 };

@@ -22,11 +22,12 @@ inline __m256 fold(const Wide& x) { return x.v; }
 
 #include "algorithms/mf_eight.inc"
 #include "algorithms/mf_kernels.inc"
+#include "algorithms/mf_solve.inc"
 
 }  // namespace
 
 const Kernels& avx2_kernels() {
-  static constexpr Kernels kTable{train_cell, measure, dot};
+  static constexpr Kernels kTable{train_cell, measure, solve_row, dot};
   return kTable;
 }
 

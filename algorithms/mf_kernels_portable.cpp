@@ -109,11 +109,12 @@ struct Eight {
 };
 
 #include "algorithms/mf_kernels.inc"
+#include "algorithms/mf_solve.inc"
 
 }  // namespace
 
 const Kernels& portable_kernels() {
-  static constexpr Kernels kTable{train_cell, measure, dot};
+  static constexpr Kernels kTable{train_cell, measure, solve_row, dot};
   return kTable;
 }
 

@@ -20,8 +20,14 @@ namespace {
 constexpr std::size_t kConstants = 8;
 
 std::array<double, kConstants> constants_of(const Scaling& scaling, const MfParams& params) {
-  return {scaling.mean, scaling.scale,    double{scaling.lowest}, double{scaling.highest}, scaling.clip ? 1.0 : 0.0,
-          params.reg,   params.reg_power, params.bias_damping};
+  return {scaling.mean,
+          scaling.scale,
+          double{scaling.lowest},
+          double{scaling.highest},
+          scaling.clip ? 1.0 : 0.0,
+          params.reg.value_or(default_reg(params.solver)),
+          params.reg_power,
+          params.bias_damping};
 }
 
 double mean_square(const std::vector<float>& values) {
@@ -302,8 +308,7 @@ std::vector<Check> MfModel::verify(const Run& run, Engine& engine) const {
                          data.items.size() == items_.ids.size();
   checks.push_back({"training data still is what the model was trained on", same_data, run.data});
   if (!same_data) return checks;
-  const double train =
-      std::sqrt(measure(data, engine).squares / static_cast<double>(data.ratings.size()));
+  const double train = std::sqrt(measure(data, engine).squares / static_cast<double>(data.ratings.size()));
   // The mean alone leaves the spread of the ratings: 1 / 0.8 of the scale (mf.cpp); a trained model explains some of
   // it.
   const double spread = scaling_.scale / 0.8;

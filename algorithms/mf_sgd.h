@@ -10,11 +10,7 @@
 
 #include <vector>
 
-#include "algorithms/mf_holdout.h"
-#include "algorithms/mf_kernels.h"
-#include "algorithms/mf_layout.h"
-#include "algorithms/mf_state.h"
-#include "engine/training.h"
+#include "algorithms/mf_trainee.h"
 
 namespace orrery::mf {
 
@@ -30,37 +26,18 @@ struct SgdRule {
 /// or column has `ratings_per_row` on average.
 double decay_for(double decay, double ratings_per_row);
 
-class SgdTrainee final : public Trainee {
+class SgdTrainee final : public MfTrainee {
  public:
-  /// Borrows everything; the grid's values must be normalised as `scaling` says.
   SgdTrainee(const CellGrid& grid, MfState& state, const Holdout* holdout, const Scaling& scaling, const SgdRule& rule,
              const Kernels& kernels);
 
   void run_unit(const WorkUnit& unit, UnitContext& context) override;
-  Evaluation evaluate(Engine& engine, bool exact) override;
-  std::vector<StateSection> save_state() const override;
-  void load_state(const std::vector<StateSection>& sections) override;
-  void keep_best() override;
-  void restore_best() override;
-
-  /// Σ e² over the training ratings in rating units, exactly, for the state as it is. Cost: a pass over the data.
-  double training_squares(const ParallelFor& parallel) const;
 
  private:
-  const CellGrid& grid_;
-  MfState& state_;
-  const Holdout* holdout_;
-  const Scaling scaling_;
-  const SgdRule rule_;
-  const Kernels& kernels_;
-  std::vector<double> seen_;  ///< by cell: Σ e² of its last visit, each error as it was before its step
-  Bytes best_;
-};
+  double seen_squares(const ParallelFor& parallel) const override;
 
-/// Σ λ n^p |w|² + κ b² over all rows and columns, in rating units: the second and third term of the objective.
-double regularisation(const MfState& state, const CellGrid& grid, const Scaling& scaling, const ParallelFor& parallel);
-/// Σ e² over one cell in normalised units. Scratch of 8 bytes a rating.
-double cell_squares(const CellGrid& grid, std::size_t stripe, std::size_t block, const MfState& state,
-                    const Kernels& kernels);
+  const SgdRule rule_;
+  std::vector<double> seen_;  ///< by cell: Σ e² of its last visit, each error as it was before its step
+};
 
 }  // namespace orrery::mf

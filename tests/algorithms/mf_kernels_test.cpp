@@ -212,6 +212,62 @@ TEST_P(MfKernels, held_out_errors_are_summed_as_the_oracle_predicts) {
   EXPECT_NEAR(sums.absolute, absolute, 1e-5 * absolute);
 }
 
+/// Ratings of one row by all columns of a side, with a scratch for solve_row.
+struct Regression {
+  Regression(Side64& side, std::size_t count) {
+    const Random random(21, Purpose::test);
+    for (std::size_t k = 0; k < count; ++k) {
+      others.push_back(side.factors() + (k % side.rows()) * side.stride());
+      targets.push_back(static_cast<float>(random.normal(3, k)));
+    }
+    memory.resize(solve_scratch_floats(side.stride()) + 16);
+    void* p = memory.data();
+    std::size_t space = memory.size() * sizeof(float);
+    scratch = static_cast<float*>(std::align(64, 64, p, space));
+  }
+  RatedBy view() const { return {others.data(), targets.data(), targets.size()}; }
+  std::vector<const float*> others;
+  std::vector<float> targets, memory;
+  float* scratch = nullptr;
+};
+
+TEST_P(MfKernels, solving_a_row_ends_where_the_gradient_is_zero) {
+  for (const std::size_t count : {1UL, 5UL, 63UL, 64UL, 65UL, 300UL}) {
+    Side64 items(90, rank(), 17), users(1, rank(), 18);
+    const Regression data(items, count);
+    const double ridge = 0.7, bias_ridge = 2.0;
+    float* w = users.factors();
+    float bias = 9.0F;
+    level().solve_row(data.view(), rank(), users.stride(), static_cast<float>(ridge), static_cast<float>(bias_ridge),
+                      data.scratch, w, &bias);
+    std::vector<double> slope(rank());
+    double bias_slope = bias_ridge * double{bias};
+    for (std::size_t d = 0; d < rank(); ++d) slope[d] = ridge * double{w[d]};
+    for (std::size_t k = 0; k < count; ++k) {
+      double error = double{data.targets[k]} - double{bias};
+      for (std::size_t d = 0; d < rank(); ++d) error -= double{w[d]} * double{data.others[k][d]};
+      for (std::size_t d = 0; d < rank(); ++d) slope[d] -= error * double{data.others[k][d]};
+      bias_slope -= error;
+    }
+    for (std::size_t d = 0; d < rank(); ++d) ASSERT_NEAR(slope[d], 0.0, 2e-5 * double(count + 10)) << count << ' ' << d;
+    ASSERT_NEAR(bias_slope, 0.0, 2e-5 * double(count + 10));
+    users.expect_zero_padding_and_guard();
+  }
+}
+
+TEST_P(MfKernels, solving_without_a_penalty_fits_what_can_be_fitted) {
+  const std::size_t count = std::min<std::size_t>(rank(), 20);  // as many unknowns as ratings, or more
+  Side64 items(count, rank(), 19), users(1, rank(), 20);
+  const Regression data(items, count);
+  float bias = 0.0F;
+  level().solve_row(data.view(), rank(), users.stride(), 0.0F, 0.0F, data.scratch, users.factors(), &bias);
+  for (std::size_t k = 0; k < count; ++k) {
+    double predicted = double{bias};
+    for (std::size_t d = 0; d < rank(); ++d) predicted += double{users.factors()[d]} * double{data.others[k][d]};
+    EXPECT_NEAR(predicted, double{data.targets[k]}, 0.02);
+  }
+}
+
 TEST_P(MfKernels, an_empty_cell_changes_nothing) {
   Side64 users(3, rank(), 10), items(3, rank(), 11);
   const std::vector<float> before = users.bits();

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <sstream>
 
@@ -74,8 +75,7 @@ class MfTest : public testing::Test {
     TrainingObserver silent;
     const std::atomic<bool> interrupted{false};
     Outcome outcome;
-    outcome.result =
-        train(engine, *training.schedule, *training.trainee, train_options, silent, interrupted);
+    outcome.result = train(engine, *training.schedule, *training.trainee, train_options, silent, interrupted);
     fs::create_directories(path(out));
     ModelWriter writer(path(out));
     algorithm->write_model(writer);
@@ -127,14 +127,58 @@ TEST_F(MfTest, every_level_of_kernels_learns_the_same_to_rounding) {
 
 TEST_F(MfTest, exact_low_rank_data_is_recovered) {
   write_ratings("r", 200, 100, 3, 0.9, 0.0);
-  const Outcome outcome =
-      train_model("r", {{"rank", "3"}, {"reg", "0"}, {"bias-damping", "0"}, {"rate-decay", "0"}, {"gain", "0"}},
-                  with(2), 4, 600);
+  const Outcome outcome = train_model(
+      "r", {{"rank", "3"}, {"reg", "0"}, {"bias-damping", "0"}, {"rate-decay", "0"}, {"gain", "0"}}, with(2), 4, 600);
   for (const auto& [name, value] : outcome.result.final.extra) {
     if (name == "train_rmse") {
       EXPECT_LT(value, 1e-3);
     }
   }
+}
+
+TEST_F(MfTest, als_recovers_exact_low_rank_data) {
+  write_ratings("r", 200, 100, 3, 0.9, 0.0);
+  const Outcome outcome =
+      train_model("r", {{"solver", "als"}, {"rank", "3"}, {"reg", "0"}, {"bias-damping", "0"}}, with(2), 4, 200);
+  for (const auto& [name, value] : outcome.result.final.extra) {
+    if (name == "train_rmse") {
+      EXPECT_LT(value, 1e-3);
+    }
+  }
+}
+
+TEST_F(MfTest, als_gives_the_same_bits_on_any_threads_and_domains) {
+  write_ratings("r", 120, 60, 4, 0.3, 0.1);
+  const std::string expected = train_model("r", {{"solver", "als"}}, with(1)).checksum;
+  for (const unsigned threads : {2U, 3U, 8U}) {
+    EXPECT_EQ(train_model("r", {{"solver", "als"}}, with(threads)).checksum, expected);
+  }
+  EXPECT_EQ(train_model("r", {{"solver", "als"}}, with(4, "numa:2 core:2 pu:1")).checksum, expected);
+}
+
+TEST_F(MfTest, the_objective_of_als_never_rises) {
+  write_ratings("r", 150, 80, 6, 0.3, 0.3);
+  for (const char* power : {"0", "0.5", "1"}) {
+    double last = std::numeric_limits<double>::infinity();
+    for (Clock iterations = 1; iterations <= 8; ++iterations) {
+      const double objective =
+          train_model("r", {{"solver", "als"}, {"rank", "7"}, {"reg-power", power}}, with(1), 4, iterations)
+              .result.final.objective;
+      EXPECT_LE(objective, last * (1 + 1e-6)) << "reg-power " << power << ", iteration " << iterations;
+      last = objective;
+    }
+  }
+}
+
+TEST_F(MfTest, a_schedule_that_the_solver_does_not_run_by_is_refused) {
+  write_ratings("r", 20, 10, 2, 0.5, 0.1);
+  const auto algorithm = make_mf();
+  algorithm->params().set("solver", "als");
+  Engine engine(with(1));
+  DataRequest request;
+  request.path = path("r");
+  algorithm->load(request, engine);
+  EXPECT_THROW(algorithm->prepare(engine, 2, 1, "rotation"), Error);
 }
 
 TEST_F(MfTest, scale_and_shift_of_the_ratings_change_nothing_but_units) {
@@ -271,9 +315,9 @@ TEST_F(MfTest, edge_shapes_are_accepted) {
   for (const char* name : {"one_user", "one_item", "one", "equal", "doubled"}) {
     const Outcome outcome = train_model(name, {}, with(2), 4);
     EXPECT_TRUE(std::isfinite(outcome.result.final.objective)) << name;
-    EXPECT_TRUE(std::any_of(outcome.warnings.begin(), outcome.warnings.end(),
-                            [](const std::string& w) { return w.starts_with("rank 16 is above"); }))
-        << name;
+    EXPECT_TRUE(std::any_of(outcome.warnings.begin(), outcome.warnings.end(), [](const std::string& w) {
+      return w.starts_with("rank 16 is above");
+    })) << name;
     Engine engine(with(1));
     EXPECT_LT(value_of(open_mf(ModelReader(path("run")))->evaluate(path(name), "", engine), "rmse"), 1.5) << name;
   }
