@@ -53,10 +53,10 @@ ClockTree::ClockTree(const WorkerMap& map, Clock start)
   }
   // A domain without workers must not hold its node back.
   const WorkerId first = map_.first_worker(map_.this_node()), last = map_.first_worker(map_.this_node() + 1);
-  std::vector<bool> used(map_.domains(), false);
-  for (WorkerId w = first; w < last; ++w) used[map_.domain_of(w)] = true;
+  workers_of_domain_.resize(map_.domains());
+  for (WorkerId w = first; w < last; ++w) workers_of_domain_[map_.domain_of(w)].push_back(w);
   for (DomainId d = 0; d < map_.domains(); ++d) {
-    if (!used[d]) store(domains_[d], std::numeric_limits<Clock>::max());
+    if (workers_of_domain_[d].empty()) store(domains_[d], std::numeric_limits<Clock>::max());
   }
 }
 
@@ -70,7 +70,8 @@ void ClockTree::tick(WorkerId worker) {
   const Clock now = load(workers_[worker]) + 1;
   store(workers_[worker], now);
   fastest_ = std::max(fastest_, now);
-  raise_domain(map_.domain_of(worker));
+  const DomainId domain = map_.domain_of(worker);
+  if (now - 1 == load(domains_[domain])) raise_domain(domain);  // only the slowest can move the minimum
 }
 
 void ClockTree::node_reached(NodeId node, Clock clock) {
@@ -81,10 +82,7 @@ void ClockTree::node_reached(NodeId node, Clock clock) {
 
 void ClockTree::raise_domain(DomainId domain) {
   Clock least = std::numeric_limits<Clock>::max();
-  const WorkerId first = map_.first_worker(map_.this_node()), last = map_.first_worker(map_.this_node() + 1);
-  for (WorkerId w = first; w < last; ++w) {
-    if (map_.domain_of(w) == domain) least = std::min(least, load(workers_[w]));
-  }
+  for (const WorkerId w : workers_of_domain_[domain]) least = std::min(least, load(workers_[w]));
   if (least <= load(domains_[domain])) return;
   store(domains_[domain], least);
   raise_node();

@@ -46,7 +46,8 @@ class ClockTree {
   /// The furthest of this node's workers.
   Clock fastest() const noexcept { return fastest_; }
 
-  /// One of this node's workers has finished one more iteration. Cost: O(workers of its domain + domains + nodes).
+  /// One of this node's workers has finished one more iteration. Cost: a store, and for the slowest
+  /// of its domain a look at its siblings, the domains and the nodes.
   void tick(WorkerId worker);
   /// What another node said of itself. Never lowers a clock: a late message must not turn time back.
   void node_reached(NodeId node, Clock clock);
@@ -57,6 +58,7 @@ class ClockTree {
   void raise_cluster();
 
   const WorkerMap map_;
+  std::vector<std::vector<WorkerId>> workers_of_domain_;
   // Written by one thread at a time with release, read with acquire: who sees a clock sees what was done before it.
   std::vector<std::atomic<Clock>> workers_, domains_, nodes_;
   std::atomic<Clock> cluster_;
