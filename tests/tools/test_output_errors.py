@@ -200,9 +200,11 @@ class NoPermission(Output):
     def take_away(self, path):
         """Leaves what is there readable, but not to be changed by nobody."""
         if path.name == "metrics.jsonl":
-            # A plain file could be replaced by whoever owns the directory; a directory in its place cannot.
+            # A plain file could be replaced by whoever owns the directory; a directory in its place cannot. Without
+            # checkpoints the run starts anew and does not try to read it.
             path.unlink()
             path.mkdir()
+            shutil.rmtree(path.parent / "checkpoint")
         elif path.is_dir():
             for file in path.iterdir():
                 os.chown(file, 0, 0) if os.getuid() == 0 else None
