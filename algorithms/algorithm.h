@@ -1,6 +1,6 @@
-// The seam between the command line (tools/) and an algorithm. Data flows one way: load → plan (prepare) → train → write;
-// a Model is what comes back from the files. The next algorithm costs one header, one source, one line in registry.cpp
-// and one test.
+// The seam between the command line (tools/) and an algorithm. Data flows one way: load → plan (prepare) → train →
+// write; a Model is what comes back from the files. The next algorithm costs one header, one source, one line in
+// registry.cpp and one test.
 #pragma once
 
 #include <cstdint>
@@ -40,15 +40,15 @@ struct AlgorithmInfo {
 /// Input of a training.
 struct DataRequest {
   std::string path;
-  std::string format;              ///< empty: recognised from the content
+  std::string format;  ///< empty: recognised from the content
   std::optional<std::string> valid;
-  std::optional<std::string> init; ///< model directory of a warm start
+  std::optional<std::string> init;  ///< model directory of a warm start
 };
 
 /// For run.json's "data": what was read. Values are JSON texts.
 struct DataSummary {
   std::string format;
-  std::uint64_t checksum = 0;      ///< of the content, the same however it was read
+  std::uint64_t checksum = 0;                              ///< of the content, the same however it was read
   std::vector<std::pair<std::string, std::string>> shape;  ///< "users": "943", …
 };
 
@@ -78,8 +78,8 @@ class Algorithm {
   virtual MemoryEstimate memory(WorkerId workers) const = 0;
   /// Lays the data out for the workers and makes the initial state. `schedule` is one of info().schedules or "auto".
   virtual Training prepare(Engine& engine, WorkerId workers, std::uint64_t seed, const std::string& schedule) = 0;
-  /// Writes the state as a model: arrays, id maps, and what a Model needs to know. Returns nothing half-done: the caller
-  /// commits the writer.
+  /// Writes the state as a model: arrays, id maps, and what a Model needs to know. Returns nothing half-done: the
+  /// caller commits the writer.
   virtual void write_model(ModelWriter& writer) const = 0;
 };
 

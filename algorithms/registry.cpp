@@ -25,7 +25,8 @@ const AlgorithmEntry& find_algorithm(const std::string& name) {
     if (name == entry.name) return entry;
     names.emplace_back(entry.name);
   }
-  throw usage_error("unknown algorithm " + orrery::quoted(name) + suggestion(name, names) + " (`orrery list` names them all)");
+  throw usage_error("unknown algorithm " + orrery::quoted(name) + suggestion(name, names) +
+                    " (`orrery list` names them all)");
 }
 
 }  // namespace orrery

@@ -22,11 +22,11 @@ inline constexpr int kAssertLevel = 0;
 
 }  // namespace orrery
 
-#define ORRERY_ASSERT_AT(level, condition)                                                        \
-  do {                                                                                            \
-    if constexpr (::orrery::kAssertLevel >= (level)) {                                            \
-      if (!(condition)) ::orrery::assertion_failed(#condition, __FILE__, __LINE__);               \
-    }                                                                                             \
+#define ORRERY_ASSERT_AT(level, condition)                                          \
+  do {                                                                              \
+    if constexpr (::orrery::kAssertLevel >= (level)) {                              \
+      if (!(condition)) ::orrery::assertion_failed(#condition, __FILE__, __LINE__); \
+    }                                                                               \
   } while (false)
 #define ORRERY_CHECK(condition) ORRERY_ASSERT_AT(1, condition)
 #define ORRERY_HEAVY_CHECK(condition) ORRERY_ASSERT_AT(2, condition)

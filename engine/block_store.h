@@ -1,6 +1,7 @@
 // Memory of blocks that travel between domains. A block is worked on in the memory of the domain that owns it at the
-// moment: when it comes from another domain it is copied once, in one sequential sweep, instead of being read remotely at
-// random (design section 8; Zhang, Chen, Chen, PPoPP 2015). With one domain there is one copy and nothing ever moves.
+// moment: when it comes from another domain it is copied once, in one sequential sweep, instead of being read remotely
+// at random (design section 8; Zhang, Chen, Chen, PPoPP 2015). With one domain there is one copy and nothing ever
+// moves.
 #pragma once
 
 #include <atomic>
@@ -17,8 +18,8 @@ namespace orrery {
 
 class BlockStore {
  public:
-  /// bytes[b] is the size of block b. Blocks start at multiples of 64 bytes, all zero. Address space is taken for all blocks
-  /// in every domain, memory only where a block has been.
+  /// bytes[b] is the size of block b. Blocks start at multiples of 64 bytes, all zero. Address space is taken for all
+  /// blocks in every domain, memory only where a block has been.
   BlockStore(const Topology& topology, std::span<const std::size_t> bytes);
 
   /// The block in the memory of `domain`, brought there if it is elsewhere. For the unit that owns the block.

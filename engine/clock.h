@@ -10,8 +10,8 @@
 
 namespace orrery {
 
-/// Who sits where: workers are dealt contiguously over nodes, and a node's workers contiguously over its domains, so that
-/// every node and domain holds whole subtrees of the reduction tree over worker ids.
+/// Who sits where: workers are dealt contiguously over nodes, and a node's workers contiguously over its domains, so
+/// that every node and domain holds whole subtrees of the reduction tree over worker ids.
 class WorkerMap {
  public:
   /// Requires workers >= nodes >= 1 and domains >= 1.

@@ -1,4 +1,5 @@
-// One open clock: its units, what each of them waits for, and who waits for them. Built by the executor from a ClockPlan.
+// One open clock: its units, what each of them waits for, and who waits for them. Built by the executor from a
+// ClockPlan.
 #pragma once
 
 #include <atomic>
@@ -21,8 +22,8 @@ struct WorkerTurn;
 
 /// One visit of a block. Visits of a block form a chain over clocks and nodes; the right to the block passes along it.
 struct Visit {
-  /// Who comes next: set by whoever links the chain, or replaced by done() when the visit ends first. Whoever comes second
-  /// of the two hands the block over. Both use seq_cst exchanges, so exactly one of them does.
+  /// Who comes next: set by whoever links the chain, or replaced by done() when the visit ends first. Whoever comes
+  /// second of the two hands the block over. Both use seq_cst exchanges, so exactly one of them does.
   std::atomic<Visit*> next{nullptr};
   PendingUnit* unit = nullptr;  ///< null when the visitor is on another node
   NodeId node = 0;

@@ -40,10 +40,14 @@ unsigned threads_of(const EngineOptions& options) {
 
 std::string to_string(Consistency consistency) {
   switch (consistency) {
-    case Consistency::bsp: return "bsp";
-    case Consistency::ssp: return "ssp";
-    case Consistency::essp: return "essp";
-    case Consistency::async: return "async";
+    case Consistency::bsp:
+      return "bsp";
+    case Consistency::ssp:
+      return "ssp";
+    case Consistency::essp:
+      return "essp";
+    case Consistency::async:
+      return "async";
   }
   return "unknown";
 }

@@ -1,5 +1,5 @@
-// The object that owns everything: topology, pins, arenas, options, warnings. No globals: two engines live in one process.
-// Construct = ready, destruct = stopped and freed.
+// The object that owns everything: topology, pins, arenas, options, warnings. No globals: two engines live in one
+// process. Construct = ready, destruct = stopped and freed.
 #pragma once
 
 #include <cstdint>
@@ -25,18 +25,18 @@ enum class Consistency { bsp, ssp, essp, async };
 std::string to_string(Consistency consistency);
 
 struct EngineOptions {
-  unsigned threads = 0;        ///< 0: the cores this process may use
+  unsigned threads = 0;  ///< 0: the cores this process may use
   Consistency consistency = Consistency::bsp;
-  Clock staleness = 0;         ///< with bsp it must be 0
+  Clock staleness = 0;  ///< with bsp it must be 0
   std::uint64_t seed = 1;
-  std::string topology;        ///< synthetic description ("numa:2 core:4 pu:1"); empty: the machine
+  std::string topology;           ///< synthetic description ("numa:2 core:4 pu:1"); empty: the machine
   std::optional<SimdLevel> simd;  ///< empty: the best this processor has
 };
 
 class Engine {
  public:
-  /// @throws Error (usage) for options that cannot be had, with the reason. `transport` must outlive the engine; none: one
-  /// node.
+  /// @throws Error (usage) for options that cannot be had, with the reason. `transport` must outlive the engine; none:
+  /// one node.
   explicit Engine(const EngineOptions& options, Transport* transport = nullptr);
   ~Engine();
   Engine(const Engine&) = delete;
@@ -59,8 +59,8 @@ class Engine {
   /// The same as an object, for readers, which know nothing of engines.
   std::function<void(std::size_t, const std::function<void(std::size_t)>&)> parallel_for_function();
 
-  /// Degraded environment or accepted oddity: kept once for each text, for run.json and one line on stderr by whoever owns
-  /// the terminal. Any thread.
+  /// Degraded environment or accepted oddity: kept once for each text, for run.json and one line on stderr by whoever
+  /// owns the terminal. Any thread.
   void warn(const std::string& text);
   std::vector<std::string> warnings() const;
 

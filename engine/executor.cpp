@@ -30,19 +30,20 @@ constexpr Clock kFarAhead = std::numeric_limits<Clock>::max() / 4;
 /// Three kinds of shared state, each with one way to touch it:
 ///   * conditions of units and ends of block chains: atomics in the frames, touched by whoever finishes a unit;
 ///   * the ready queue of a lane: under that lane's mutex, for a few instructions;
-///   * clocks, frames and partial results: only by the thread that holds the role of processor. Others leave it an event
+///   * clocks, frames and partial results: only by the thread that holds the role of processor. Others leave it an
+///   event
 ///     and go on; so a long commit() keeps nobody waiting.
 struct Executor::Impl {
   struct alignas(64) LaneState {
     explicit LaneState(const Arenas::Lane& lane) : threads(lane.threads), queue(lane.domains.size()) {}
     std::mutex mutex;
-    std::condition_variable wake;      ///< for the calling thread in run(), which serves lane 0
+    std::condition_variable wake;  ///< for the calling thread in run(), which serves lane 0
     const unsigned threads;
-    unsigned active = 0;               ///< threads that drain; never above `threads`
+    unsigned active = 0;  ///< threads that drain; never above `threads`
     bool caller_waits = false;
     ReadyQueue queue;
-    ExecutorStats stats;               ///< handed in by drains when they end
-    std::atomic<std::uint32_t> hint{0};///< queue size, for spinning without the lock
+    ExecutorStats stats;                 ///< handed in by drains when they end
+    std::atomic<std::uint32_t> hint{0};  ///< queue size, for spinning without the lock
   };
 
   struct Event {
@@ -327,8 +328,8 @@ struct Executor::Impl {
     for (PendingUnit* pending : frame->turn(worker).waiting) satisfy(*pending, ready);
   }
 
-  // What this node tells the others of every clock that all its workers have finished: the partial, then the clock. On one
-  // link they arrive in this order, so who knows the clock has the partial.
+  // What this node tells the others of every clock that all its workers have finished: the partial, then the clock. On
+  // one link they arrive in this order, so who knows the clock has the partial.
   void hand_in_partials() {
     for (; node_done < tree.node(here); ++node_done) {
       Bytes mine = program.pack_partial(node_done);
@@ -575,10 +576,10 @@ struct Executor::Impl {
   const WorkerMap map;
 
   std::deque<LaneState> lanes;
-  std::vector<std::size_t> place_in_lane;  ///< by domain
-  bool caller_is_active = false;           ///< under lane 0's mutex
-  std::uint64_t begun_runs = 0;               ///< the calling thread's own
-  std::atomic<std::uint64_t> finished_run{0}; ///< number of the run that is over
+  std::vector<std::size_t> place_in_lane;      ///< by domain
+  bool caller_is_active = false;               ///< under lane 0's mutex
+  std::uint64_t begun_runs = 0;                ///< the calling thread's own
+  std::atomic<std::uint64_t> finished_run{0};  ///< number of the run that is over
   std::atomic<bool> failed{false};
   std::mutex failure_mutex;
   std::exception_ptr first_failure;
@@ -681,8 +682,7 @@ void Executor::receive(Message&& message) {
       case Message::Kind::partial:
       case Message::Kind::clock: {
         Impl::Event event;
-        event.kind =
-            message.kind == Message::Kind::clock ? Impl::Event::Kind::node_clock : Impl::Event::Kind::partial;
+        event.kind = message.kind == Message::Kind::clock ? Impl::Event::Kind::node_clock : Impl::Event::Kind::partial;
         event.node = message.from;
         event.clock = message.clock;
         event.payload = std::move(message.payload);

@@ -1,9 +1,9 @@
-// The machine under every schedule (design section 4): units become ready by block and by clock, ready units run as tasks
-// of their domain's arena, and no task ever waits. A unit that is not ready is in no queue; whatever made it ready (a block
-// that arrived, a slowest clock that moved) puts it there.
+// The machine under every schedule (design section 4): units become ready by block and by clock, ready units run as
+// tasks of their domain's arena, and no task ever waits. A unit that is not ready is in no queue; whatever made it
+// ready (a block that arrived, a slowest clock that moved) puts it there.
 //
-// The clock rule is kept by construction: the units of clock c do not exist before the slowest worker of the cluster has
-// finished clock c - s - 1. See engine/DESIGN.md for the proof that this is rule 1 of section 5.
+// The clock rule is kept by construction: the units of clock c do not exist before the slowest worker of the cluster
+// has finished clock c - s - 1. See engine/DESIGN.md for the proof that this is rule 1 of section 5.
 #pragma once
 
 #include <condition_variable>
@@ -39,7 +39,8 @@ struct ExecutorStats {
 struct ExecutorOptions {
   Clock start = 0;            ///< clock of the first units
   bool record_trace = false;  ///< keep a UnitRecord of every unit (a lock for each unit: for tests and profiles)
-  /// Asked before each new clock is begun, on any thread; true ends run() at the next state between clocks. One node only.
+  /// Asked before each new clock is begun, on any thread; true ends run() at the next state between clocks. One node
+  /// only.
   std::function<bool()> should_stop;
 };
 
@@ -50,8 +51,9 @@ class Executor final : public Receiver {
   ~Executor() override;
 
   /// Runs until every worker of every node has finished the clocks below `until`, or should_stop() said so; returns the
-  /// clock reached. On return nothing is running. The calling thread works too. A unit that throws cancels the run: units
-  /// not begun are dropped, and the first exception is rethrown when nothing runs any more; the executor is then spent.
+  /// clock reached. On return nothing is running. The calling thread works too. A unit that throws cancels the run:
+  /// units not begun are dropped, and the first exception is rethrown when nothing runs any more; the executor is then
+  /// spent.
   Clock run(Clock until);
 
   /// Runs the units up to `until` one by one on the calling thread, in the order of `trace` (one node only).

@@ -13,8 +13,9 @@ void SingleNode::send(NodeId to, Message) {
   throw Error(ErrorKind::internal, "a run on one node has no node " + std::to_string(to) + " to send to");
 }
 
-/// A mailbox. The sending thread delivers, unless somebody is delivering already or nobody is attached: then the message
-/// waits in the box and whoever delivers takes it too. So order is kept and no thread waits for another's receive().
+/// A mailbox. The sending thread delivers, unless somebody is delivering already or nobody is attached: then the
+/// message waits in the box and whoever delivers takes it too. So order is kept and no thread waits for another's
+/// receive().
 class LocalCluster::Node final : public Transport {
  public:
   Node(LocalCluster& cluster, NodeId node) : cluster_(cluster), node_(node) {}

@@ -1,5 +1,6 @@
-// Threads, and the only door to TBB: one arena for each NUMA domain, its threads pinned by an observer that restores what
-// it changed (design section 8). What runs in an arena never waits; the thread that called the engine may, it is no task.
+// Threads, and the only door to TBB: one arena for each NUMA domain, its threads pinned by an observer that restores
+// what it changed (design section 8). What runs in an arena never waits; the thread that called the engine may, it is
+// no task.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,8 @@ namespace orrery {
 /// The threads of one engine. In total never more than `threads` run, the calling one counted.
 class Arenas {
  public:
-  /// Threads that serve one domain; or, when there are fewer threads than domains, one thread that visits several in turn.
+  /// Threads that serve one domain; or, when there are fewer threads than domains, one thread that visits several in
+  /// turn.
   struct Lane {
     unsigned threads = 1;
     std::vector<DomainId> domains;
@@ -35,8 +37,8 @@ class Arenas {
   std::size_t lane_of(DomainId domain) const noexcept { return lane_of_domain_[domain]; }
   unsigned threads() const noexcept { return threads_; }
 
-  /// Runs `task` some time on a thread of the lane that is not the caller's. It must not throw and must not wait. At most
-  /// lane.threads tasks (lane 0: one less, the calling thread has that place) run at once. About 1 µs.
+  /// Runs `task` some time on a thread of the lane that is not the caller's. It must not throw and must not wait. At
+  /// most lane.threads tasks (lane 0: one less, the calling thread has that place) run at once. About 1 µs.
   void enqueue(std::size_t lane, std::function<void()> task);
   /// Runs `body` on the calling thread as a thread of lane 0: pinned, and part of the count. `body` may wait.
   void join(const std::function<void()>& body);

@@ -21,7 +21,8 @@ class Program {
   virtual void run_unit(const WorkUnit& unit, UnitContext& context) = 0;
 
   /// The first and the last visit of a block in its clock, called by the owner just before and after that visit.
-  /// Hybrid schedules merge other groups' deltas in the first and take the own delta in the second. Overlaps other units.
+  /// Hybrid schedules merge other groups' deltas in the first and take the own delta in the second. Overlaps other
+  /// units.
   virtual void block_begins(BlockId /*block*/, Clock /*clock*/, UnitContext& /*context*/) {}
   virtual void block_ends(BlockId /*block*/, Clock /*clock*/, UnitContext& /*context*/) {}
 
@@ -33,8 +34,8 @@ class Program {
   /// In clock order. At staleness > 0 units of later clocks may be running.
   virtual Bytes pack_partial(Clock /*clock*/) { return {}; }
 
-  /// Every worker of every node has finished `clock`; partials[n] is what node n packed. Called once for every clock, in
-  /// clock order, on every node, with the same bytes. At staleness 0 no unit runs meanwhile.
+  /// Every worker of every node has finished `clock`; partials[n] is what node n packed. Called once for every clock,
+  /// in clock order, on every node, with the same bytes. At staleness 0 no unit runs meanwhile.
   virtual void commit(Clock /*clock*/, std::span<const Bytes> /*partials*/) {}
 };
 

@@ -1,4 +1,5 @@
-// Ready units of one lane. Lower clocks and steps first, so that no worker runs far ahead of those that wait for its blocks.
+// Ready units of one lane. Lower clocks and steps first, so that no worker runs far ahead of those that wait for its
+// blocks.
 #pragma once
 
 #include <cstdint>

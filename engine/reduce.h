@@ -1,5 +1,5 @@
-// Sums in one fixed order. Design section 5: every sum over workers or chunks of data follows one binary tree over their
-// ids, on one thread too, so that no number of threads, domains or ranks can change a bit.
+// Sums in one fixed order. Design section 5: every sum over workers or chunks of data follows one binary tree over
+// their ids, on one thread too, so that no number of threads, domains or ranks can change a bit.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 namespace orrery {
 
-/// Combines values[0..n) along the tree in which node j of a level is combine(2j, 2j+1) of the level below; an odd last one
-/// moves up as it is. Leaves values in an unspecified state. An aligned power-of-two range of ids is a complete subtree:
-/// who holds such a range may combine it alone and hand in one value. @return T{} when there are none.
+/// Combines values[0..n) along the tree in which node j of a level is combine(2j, 2j+1) of the level below; an odd last
+/// one moves up as it is. Leaves values in an unspecified state. An aligned power-of-two range of ids is a complete
+/// subtree: who holds such a range may combine it alone and hand in one value. @return T{} when there are none.
 template <class T, class Combine>
 T tree_combine(std::span<T> values, Combine&& combine) {
   if (values.empty()) return T{};

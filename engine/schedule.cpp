@@ -8,9 +8,9 @@
 namespace orrery {
 namespace {
 
-// One clock of rotation of `blocks` among `workers` consecutive workers from `first`: at step t the worker at place r of
-// the ring has block order[(m·r + t) mod B]. With B = m·W the blocks of a step differ, every worker meets every block
-// once, and a block goes from place r to place r-1 after m steps.
+// One clock of rotation of `blocks` among `workers` consecutive workers from `first`: at step t the worker at place r
+// of the ring has block order[(m·r + t) mod B]. With B = m·W the blocks of a step differ, every worker meets every
+// block once, and a block goes from place r to place r-1 after m steps.
 void plan_rotation(Clock clock, WorkerId first, WorkerId workers, std::uint32_t group, BlockId blocks,
                    std::uint64_t seed, ClockPlan& out) {
   const Random random(seed, Purpose::block_order);
@@ -42,9 +42,7 @@ RotationSchedule::RotationSchedule(WorkerId workers, BlockId blocks, std::uint64
   ORRERY_CHECK(workers >= 1 && blocks >= workers && blocks % workers == 0);
 }
 
-void RotationSchedule::plan(Clock clock, ClockPlan& out) {
-  plan_rotation(clock, 0, workers_, 0, blocks_, seed_, out);
-}
+void RotationSchedule::plan(Clock clock, ClockPlan& out) { plan_rotation(clock, 0, workers_, 0, blocks_, seed_, out); }
 
 HybridSchedule::HybridSchedule(WorkerId workers, std::uint32_t groups, BlockId blocks, std::uint64_t seed)
     : workers_(workers), groups_(groups), blocks_(blocks), seed_(seed) {

@@ -1,6 +1,6 @@
-// Schedules produce units (design section 4). Data parallelism, scheduled model parallelism, rotation and hybrid are the
-// same machine fed by different plans: a plan lists the units of one clock of the whole cluster in serial order, and the
-// executor derives from it what each unit waits for.
+// Schedules produce units (design section 4). Data parallelism, scheduled model parallelism, rotation and hybrid are
+// the same machine fed by different plans: a plan lists the units of one clock of the whole cluster in serial order,
+// and the executor derives from it what each unit waits for.
 #pragma once
 
 #include <cstdint>
@@ -42,10 +42,11 @@ class DataParallelSchedule final : public Schedule {
   std::vector<std::uint32_t> slices_;
 };
 
-/// W workers, B = m·W column blocks. A step is one unit of each worker; B steps are one clock, in which every worker sees
-/// every block once. Blocks go round a ring of the workers and pass `m` steps between two owners, so that one may travel
-/// while the next is worked on. Ring and block order are drawn anew for each clock from (seed, clock): Gemulla et al. 2011
-/// (strata) with the ring of STRADS and Orion. Serialisable: concurrent units share neither stripe nor block.
+/// W workers, B = m·W column blocks. A step is one unit of each worker; B steps are one clock, in which every worker
+/// sees every block once. Blocks go round a ring of the workers and pass `m` steps between two owners, so that one may
+/// travel while the next is worked on. Ring and block order are drawn anew for each clock from (seed, clock): Gemulla
+/// et al. 2011 (strata) with the ring of STRADS and Orion. Serialisable: concurrent units share neither stripe nor
+/// block.
 class RotationSchedule final : public Schedule {
  public:
   /// Requires blocks to be a multiple of workers.
@@ -80,8 +81,8 @@ class HybridSchedule final : public Schedule {
   std::uint64_t seed_;
 };
 
-/// Scheduled model parallelism (schedule / push / pull; Lee et al. 2014): an algorithm picks coordinates for a round, one
-/// bin for each worker; units push, Program::commit pulls. One round is one clock.
+/// Scheduled model parallelism (schedule / push / pull; Lee et al. 2014): an algorithm picks coordinates for a round,
+/// one bin for each worker; units push, Program::commit pulls. One round is one clock.
 class ScheduledSchedule final : public Schedule {
  public:
   /// Fills bins[w] with worker w's coordinates of the round; bins has one entry for each worker, empty at the call.

@@ -30,8 +30,8 @@ constexpr const char* kLoopSection = "training";
 
 class Trainer {
  public:
-  Trainer(Engine& engine, Schedule& schedule, Trainee& trainee, const TrainOptions& options,
-          TrainingObserver& observer, const std::atomic<bool>& interrupted, const std::vector<StateSection>* resume_from)
+  Trainer(Engine& engine, Schedule& schedule, Trainee& trainee, const TrainOptions& options, TrainingObserver& observer,
+          const std::atomic<bool>& interrupted, const std::vector<StateSection>* resume_from)
       : engine_(engine), trainee_(trainee), options_(options), observer_(observer), interrupted_(interrupted) {
     if (resume_from != nullptr) restore(*resume_from);
     ExecutorOptions executor_options;
@@ -108,11 +108,11 @@ class Trainer {
   // What the evaluation says about going on.
   std::optional<StoppedBy> judge(const Evaluation& now) {
     const double value = primary(now);
-    const bool reached = options_.stop.target && (options_.smaller_is_better ? value <= *options_.stop.target
-                                                                             : value >= *options_.stop.target);
-    const bool settled = options_.stop.tolerance && state_.has_last_objective != 0 &&
-                         std::abs(now.objective - state_.last_objective) <=
-                             *options_.stop.tolerance * std::abs(state_.last_objective);
+    const bool reached = options_.stop.target &&
+                         (options_.smaller_is_better ? value <= *options_.stop.target : value >= *options_.stop.target);
+    const bool settled =
+        options_.stop.tolerance && state_.has_last_objective != 0 &&
+        std::abs(now.objective - state_.last_objective) <= *options_.stop.tolerance * std::abs(state_.last_objective);
     state_.has_last_objective = 1;
     state_.last_objective = now.objective;
     note_best(value);
@@ -218,12 +218,18 @@ TrainResult train(Engine& engine, Schedule& schedule, Trainee& trainee, const Tr
 
 std::string_view to_string(StoppedBy reason) {
   switch (reason) {
-    case StoppedBy::iterations: return "iterations";
-    case StoppedBy::seconds: return "seconds";
-    case StoppedBy::target: return "target";
-    case StoppedBy::tolerance: return "tolerance";
-    case StoppedBy::validation: return "validation";
-    case StoppedBy::interrupt: return "interrupt";
+    case StoppedBy::iterations:
+      return "iterations";
+    case StoppedBy::seconds:
+      return "seconds";
+    case StoppedBy::target:
+      return "target";
+    case StoppedBy::tolerance:
+      return "tolerance";
+    case StoppedBy::validation:
+      return "validation";
+    case StoppedBy::interrupt:
+      return "interrupt";
   }
   return "unknown";
 }

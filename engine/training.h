@@ -34,11 +34,12 @@ struct StateSection {
   Bytes bytes;
 };
 
-/// A program that can be trained: evaluated, saved and restored at cuts. All calls come from the thread in train(), alone.
+/// A program that can be trained: evaluated, saved and restored at cuts. All calls come from the thread in train(),
+/// alone.
 class Trainee : public Program {
  public:
-  /// Evaluates the state as it is. May use engine.parallel_for; sums must follow the fixed tree (reduce.h). `exact` asks
-  /// for the objective of this very state; else a value that the last clock came by may stand for it.
+  /// Evaluates the state as it is. May use engine.parallel_for; sums must follow the fixed tree (reduce.h). `exact`
+  /// asks for the objective of this very state; else a value that the last clock came by may stand for it.
   virtual Evaluation evaluate(Engine& engine, bool exact) = 0;
   virtual std::vector<StateSection> save_state() const = 0;
   /// Restores what save_state() gave. @throws Error (data) when sections are missing or of another shape.
@@ -50,11 +51,11 @@ class Trainee : public Program {
 
 /// When to stop. Iterations are clocks divided by TrainOptions::clocks_per_iteration.
 struct StopRules {
-  Clock iterations = 20;             ///< at most this many, >= 0
-  std::optional<double> max_seconds; ///< of training time, without loading and evaluation
-  std::optional<double> target;      ///< stop once the primary metric is this good
-  std::optional<double> tolerance;   ///< stop once |objective change| / |objective| of one evaluation is below
-  Clock patience = 0;                ///< early stop: evaluations without a better `valid` before stopping; 0: never
+  Clock iterations = 20;              ///< at most this many, >= 0
+  std::optional<double> max_seconds;  ///< of training time, without loading and evaluation
+  std::optional<double> target;       ///< stop once the primary metric is this good
+  std::optional<double> tolerance;    ///< stop once |objective change| / |objective| of one evaluation is below
+  Clock patience = 0;                 ///< early stop: evaluations without a better `valid` before stopping; 0: never
 };
 
 struct TrainOptions {
@@ -70,7 +71,7 @@ struct TrainOptions {
 /// One line of metrics.jsonl.
 struct ProgressPoint {
   Clock iteration = 0;
-  double seconds = 0;       ///< of training so far, without loading and evaluation; goes on over a resume
+  double seconds = 0;  ///< of training so far, without loading and evaluation; goes on over a resume
   Evaluation evaluation;
   double wait_seconds = 0;  ///< thread time so far in which no ready unit was there
   double staleness_mean = 0, staleness_max = 0;
@@ -91,18 +92,18 @@ enum class StoppedBy { iterations, seconds, target, tolerance, validation, inter
 std::string_view to_string(StoppedBy reason);
 
 struct TrainResult {
-  Clock iterations = 0;       ///< done, counting those before a resume
-  Clock best_iteration = 0;   ///< whose state was kept: the last, or the best on validation when early stopping is on
+  Clock iterations = 0;      ///< done, counting those before a resume
+  Clock best_iteration = 0;  ///< whose state was kept: the last, or the best on validation when early stopping is on
   double seconds = 0;
   double wait_seconds = 0;
   StoppedBy stopped_by = StoppedBy::iterations;
-  Evaluation final;           ///< of the state that was kept, exact
+  Evaluation final;  ///< of the state that was kept, exact
 };
 
-/// Trains from the beginning, or from the sections of a checkpoint. `interrupted` is asked at every clock; when it turns true
-/// the clock is finished, a checkpoint is written if they are on, and the training returns.
-/// @throws whatever a unit, an evaluation or the observer throws, when nothing runs any more; Error (data) for sections that
-/// do not fit.
+/// Trains from the beginning, or from the sections of a checkpoint. `interrupted` is asked at every clock; when it
+/// turns true the clock is finished, a checkpoint is written if they are on, and the training returns.
+/// @throws whatever a unit, an evaluation or the observer throws, when nothing runs any more; Error (data) for sections
+/// that do not fit.
 TrainResult train(Engine& engine, Schedule& schedule, Trainee& trainee, const TrainOptions& options,
                   TrainingObserver& observer, const std::atomic<bool>& interrupted,
                   const std::vector<StateSection>* resume_from = nullptr);

@@ -1,5 +1,5 @@
-// How nodes talk (design section 7). The engine knows this interface only; one node needs none of it, several engines in
-// one process are joined by LocalCluster, and dist/ joins processes over MPI.
+// How nodes talk (design section 7). The engine knows this interface only; one node needs none of it, several engines
+// in one process are joined by LocalCluster, and dist/ joins processes over MPI.
 #pragma once
 
 #include <cstdint>

@@ -15,10 +15,10 @@ struct WorkUnit {
   std::uint32_t index = 0;  ///< position in the serial order of its clock; partial results are combined in this order
   WorkerId worker = 0;      ///< whose clock it belongs to, wherever it runs
   Clock clock = 0;
-  std::uint32_t step = 0;                 ///< rotation: step within the clock; data parallel: slice; scheduled: bin
-  std::uint32_t group = 0;                ///< hybrid: the group of nodes whose replica of the blocks it works on
-  std::span<const BlockId> blocks;        ///< what it must own while it runs; empty for data-parallel units
-  std::span<const std::uint32_t> items;   ///< scheduled: the coordinates of this bin; empty otherwise
+  std::uint32_t step = 0;                ///< rotation: step within the clock; data parallel: slice; scheduled: bin
+  std::uint32_t group = 0;               ///< hybrid: the group of nodes whose replica of the blocks it works on
+  std::span<const BlockId> blocks;       ///< what it must own while it runs; empty for data-parallel units
+  std::span<const std::uint32_t> items;  ///< scheduled: the coordinates of this bin; empty otherwise
 };
 
 /// Where a unit runs. Nothing in here may change a result.

@@ -113,7 +113,8 @@ TEST_P(OnClusters, hybrid_groups_lose_no_update) {
   }
   toy::on_cluster(nodes, toy::options_with(threads, staleness), [&](NodeId node, Engine& engine) {
     HybridSchedule schedule(workers, groups, blocks, 4);
-    toy::Adding program(WorkerMap(workers, engine.transport().nodes(), node, engine.domains()), groups, blocks, staleness);
+    toy::Adding program(WorkerMap(workers, engine.transport().nodes(), node, engine.domains()), groups, blocks,
+                        staleness);
     Executor executor(engine, schedule, program, workers, {});
     executor.run(clocks);
     for (BlockId b = 0; b < blocks; ++b) EXPECT_EQ(program.total(b), expected);
@@ -150,7 +151,8 @@ TEST(Cluster, a_failure_on_one_node_ends_the_run_on_all_and_names_it) {
                                    executor.run(1000);
                                  } catch (const Error& error) {
                                    EXPECT_EQ(error.kind(), ErrorKind::lost);
-                                   EXPECT_NE(std::string(error.what()).find("node 1 failed: planted"), std::string::npos);
+                                   EXPECT_NE(std::string(error.what()).find("node 1 failed: planted"),
+                                             std::string::npos);
                                    const std::lock_guard lock(mutex);
                                    ++told;
                                  }

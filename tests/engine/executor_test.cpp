@@ -27,7 +27,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, OnEveryShape,
 
 TEST_P(OnEveryShape, rotation_equals_its_serial_order) {
   const auto [threads, topology, staleness] = GetParam();
-  for (const auto& [workers, blocks] : std::vector<std::pair<WorkerId, BlockId>>{{1, 1}, {1, 3}, {4, 4}, {6, 12}, {16, 16}}) {
+  for (const auto& [workers, blocks] :
+       std::vector<std::pair<WorkerId, BlockId>>{{1, 1}, {1, 3}, {4, 4}, {6, 12}, {16, 16}}) {
     RotationSchedule schedule(workers, blocks, 7);
     const toy::Woven expected = toy::weave_serially(schedule, workers, 9);
     Engine engine(toy::options_with(threads, staleness, topology));
@@ -134,7 +135,8 @@ TEST(Executor, a_stop_ends_between_clocks) {
     toy::Weaving program(4, 8);
     std::atomic<bool> stop{false};
     program.before_unit = [&](const WorkUnit& unit) { stop = stop || unit.clock == 5; };
-    Executor executor(engine, schedule, program, 4, {.start = 0, .record_trace = false, .should_stop = [&] { return stop.load(); }});
+    Executor executor(engine, schedule, program, 4,
+                      {.start = 0, .record_trace = false, .should_stop = [&] { return stop.load(); }});
     const Clock reached = executor.run(1000);
     EXPECT_GE(reached, 6);
     EXPECT_LE(reached, 6 + staleness);

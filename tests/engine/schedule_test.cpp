@@ -16,7 +16,8 @@ std::vector<WorkUnit> units_of(const ClockPlan& plan) {
 }
 
 TEST(RotationSchedule, each_worker_meets_each_block_once_a_clock_and_never_two_workers_one_block_in_a_step) {
-  for (const auto& [workers, blocks] : std::vector<std::pair<WorkerId, BlockId>>{{1, 1}, {1, 5}, {3, 3}, {4, 12}, {16, 32}}) {
+  for (const auto& [workers, blocks] :
+       std::vector<std::pair<WorkerId, BlockId>>{{1, 1}, {1, 5}, {3, 3}, {4, 12}, {16, 32}}) {
     RotationSchedule schedule(workers, blocks, 9);
     for (Clock clock = 0; clock < 5; ++clock) {
       ClockPlan plan;

@@ -33,7 +33,9 @@ std::vector<T> values_of(std::span<const std::byte> bytes) {
   return values;
 }
 
-inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) { return (a ^ (b + 0x9e3779b97f4a7c15U)) * 0xbf58476d1ce4e5b9U; }
+inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  return (a ^ (b + 0x9e3779b97f4a7c15U)) * 0xbf58476d1ce4e5b9U;
+}
 
 /// Rotation: a visit changes the block by the worker's state and the worker's state by the block, and does not commute.
 class Weaving final : public Program {
@@ -77,8 +79,8 @@ inline Woven weave_serially(Schedule& schedule, WorkerId workers, Clock clocks) 
   return {program.worker_state, program.block_state};
 }
 
-/// Data parallel: every worker adds a function of the committed sum, in slices. What is committed is double-buffered, so
-/// that units of later clocks may read while a clock is committed.
+/// Data parallel: every worker adds a function of the committed sum, in slices. What is committed is double-buffered,
+/// so that units of later clocks may read while a clock is committed.
 class Summing final : public Program {
  public:
   Summing(const WorkerMap& map, Clock clocks, std::uint32_t slices)
@@ -168,12 +170,16 @@ class Picking final : public Program {
   std::map<std::pair<Clock, std::uint32_t>, std::vector<std::uint64_t>> partial_;
 };
 
-/// Hybrid: every visit adds to the block of its group; deltas of a clock go to the other groups with the partial and are
-/// merged when the block is first visited in a later clock. Integers: nothing may be lost or counted twice.
+/// Hybrid: every visit adds to the block of its group; deltas of a clock go to the other groups with the partial and
+/// are merged when the block is first visited in a later clock. Integers: nothing may be lost or counted twice.
 class Adding final : public Program {
  public:
   Adding(const WorkerMap& map, std::uint32_t groups, BlockId blocks, Clock staleness)
-      : map_(map), groups_(groups), staleness_(staleness), state_(blocks, std::vector<std::int64_t>(groups, 0)), base_(state_) {}
+      : map_(map),
+        groups_(groups),
+        staleness_(staleness),
+        state_(blocks, std::vector<std::int64_t>(groups, 0)),
+        base_(state_) {}
   static std::int64_t update(const WorkUnit& unit) {
     return static_cast<std::int64_t>(mix(unit.worker, static_cast<std::uint64_t>(unit.clock)) % 1000);
   }
@@ -234,9 +240,7 @@ class Adding final : public Program {
   }
 
  private:
-  std::uint32_t own_group() const {
-    return map_.first_worker(map_.this_node()) * groups_ / map_.workers();
-  }
+  std::uint32_t own_group() const { return map_.first_worker(map_.this_node()) * groups_ / map_.workers(); }
   const WorkerMap map_;
   const std::uint32_t groups_;
   const Clock staleness_;

@@ -29,7 +29,9 @@ class Trained final : public Trainee {
   }
   std::vector<StateSection> save_state() const override {
     const std::vector<std::uint64_t> clock{static_cast<std::uint64_t>(clock_.load())};
-    return {{"w", toy::bytes_of(weaving.worker_state)}, {"b", toy::bytes_of(weaving.block_state)}, {"c", toy::bytes_of(clock)}};
+    return {{"w", toy::bytes_of(weaving.worker_state)},
+            {"b", toy::bytes_of(weaving.block_state)},
+            {"c", toy::bytes_of(clock)}};
   }
   void load_state(const std::vector<StateSection>& sections) override {
     weaving.worker_state = toy::values_of<std::uint64_t>(sections.at(0).bytes);
@@ -50,7 +52,9 @@ class Trained final : public Trainee {
 
 struct Recorder final : TrainingObserver {
   void evaluated(const ProgressPoint& point) override { points.push_back(point); }
-  void checkpoint(Clock iteration, std::vector<StateSection>&& state) override { checkpoints[iteration] = std::move(state); }
+  void checkpoint(Clock iteration, std::vector<StateSection>&& state) override {
+    checkpoints[iteration] = std::move(state);
+  }
   std::vector<ProgressPoint> points;
   std::map<Clock, std::vector<StateSection>> checkpoints;
 };
@@ -141,8 +145,7 @@ TEST(Training, time_ends_it_between_iterations) {
   const TrainResult result = bench.run();
   EXPECT_EQ(result.stopped_by, StoppedBy::seconds);
   EXPECT_GT(result.iterations, 0);
-  EXPECT_EQ(bench.trainee->weaving.block_state,
-            toy::weave_serially(bench.schedule, 4, result.iterations).block_state);
+  EXPECT_EQ(bench.trainee->weaving.block_state, toy::weave_serially(bench.schedule, 4, result.iterations).block_state);
 }
 
 TEST(Training, an_interrupt_finishes_the_clock_and_writes_a_checkpoint) {
@@ -209,13 +212,17 @@ TEST(Training, on_a_cluster_all_nodes_stop_together) {
     options.workers = 6;
     options.stop.iterations = 1000;
     std::atomic<bool> interrupted{false};
-    trainee.weaving.before_unit = [&](const WorkUnit& unit) { interrupted = interrupted || (node == 1 && unit.clock == 4); };
+    trainee.weaving.before_unit = [&](const WorkUnit& unit) {
+      interrupted = interrupted || (node == 1 && unit.clock == 4);
+    };
     // Blocks travel, so the toy's own packing is needed: the trainee passes it on.
     struct Travelling final : Trainee {
       explicit Travelling(Trained& t) : inner(t) {}
       void run_unit(const WorkUnit& unit, UnitContext& context) override { inner.run_unit(unit, context); }
       Bytes pack_block(BlockId block) override { return inner.weaving.pack_block(block); }
-      void unpack_block(BlockId block, std::span<const std::byte> bytes) override { inner.weaving.unpack_block(block, bytes); }
+      void unpack_block(BlockId block, std::span<const std::byte> bytes) override {
+        inner.weaving.unpack_block(block, bytes);
+      }
       Evaluation evaluate(Engine& e, bool exact) override { return inner.evaluate(e, exact); }
       std::vector<StateSection> save_state() const override { return inner.save_state(); }
       void load_state(const std::vector<StateSection>& s) override { inner.load_state(s); }
