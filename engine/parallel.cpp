@@ -19,18 +19,24 @@ namespace {
 /// Pins each thread that enters an arena to its place of the plan and puts it back when it leaves.
 class PinningObserver final : public tbb::task_scheduler_observer {
  public:
-  PinningObserver(tbb::task_arena& arena, std::vector<ThreadPlace> places,
+  PinningObserver(tbb::task_arena& arena, std::vector<ThreadPlace> places, std::vector<unsigned> all_pus,
                   const std::function<void(const std::string&)>& warn)
-      : tbb::task_scheduler_observer(arena), places_(std::move(places)), pins_(places_.size()), warn_(warn) {
+      : tbb::task_scheduler_observer(arena),
+        places_(std::move(places)),
+        all_pus_(std::move(all_pus)),
+        pins_(std::max(kLeastSlots, places_.size())),
+        warn_(warn) {
     observe(true);
   }
   ~PinningObserver() override { observe(false); }
 
   // A slot is one thread's between entry and exit, so slots need no lock.
-  void on_scheduler_entry(bool) override {
+  void on_scheduler_entry(bool is_worker) override {
     const auto slot = static_cast<std::size_t>(tbb::this_task_arena::current_thread_index());
-    if (slot >= places_.size()) return;
-    pins_[slot].emplace(places_[slot]);
+    if (slot >= pins_.size()) return;
+    pins_[slot].emplace(places_[slot % places_.size()]);
+    // A worker is born with the mask of the thread that needed it, which was bound: that mask must not come back.
+    if (is_worker) pins_[slot]->restore_to(all_pus_);
     if (!pins_[slot]->bound() && !pins_[slot]->reason().empty()) warn_(pins_[slot]->reason());
   }
   void on_scheduler_exit(bool) override {
@@ -39,13 +45,16 @@ class PinningObserver final : public tbb::task_scheduler_observer {
   }
 
  private:
+  static constexpr std::size_t kLeastSlots = 2;  // TBB gives an arena for one thread two slots, and may use either
+
   const std::vector<ThreadPlace> places_;
+  const std::vector<unsigned> all_pus_;
   std::vector<std::optional<ThreadPin>> pins_;
   const std::function<void(const std::string&)>& warn_;
 };
 
-/// One parallel_for: an index that is drawn, and a count of what is not finished. Shared with tasks that may start late,
-/// find nothing left and go.
+/// One parallel_for: an index that is drawn, and a count of what is not finished. Shared with tasks that may start
+/// late, find nothing left and go.
 struct Loop {
   Loop(std::size_t n, const std::function<void(std::size_t)>& b) : count(n), body(&b), unfinished(n) {}
 
@@ -134,7 +143,7 @@ Arenas::Arenas(const Topology& topology, const PinPlan& pins, std::function<void
     lanes_[l].threads = static_cast<unsigned>(places[l].size());
     impl_->arenas.emplace_back(static_cast<int>(places[l].size()), l == 0 ? 1U : 0U);
     impl_->arenas.back().initialize();
-    impl_->observers.emplace_back(impl_->arenas.back(), places[l], impl_->warn);
+    impl_->observers.emplace_back(impl_->arenas.back(), places[l], topology.pus(), impl_->warn);
   }
 }
 
