@@ -103,6 +103,8 @@ class Model {
   /// Latent state of unseen data, one row a line: `id value value …`.
   virtual void infer(const std::string& data, const std::string& format, Engine& engine, std::ostream& out) const;
   /// The `top` best items for `user` with their scores, best first, without those it has rated in training.
+  /// Whether recommend() has anything of this user's own to go by.
+  virtual bool knows_user(const std::string& /*user*/) const { return true; }
   virtual std::vector<std::pair<std::string, double>> recommend(const std::string& user, std::size_t top) const;
   /// Re-checks the defining property; `run` says what was trained on what (run.json).
   struct Run {

@@ -15,6 +15,7 @@
 #include "algorithms/mf_sgd.h"
 #include "algorithms/mf_state.h"
 #include "engine/clock.h"
+#include "engine/data/portable_math.h"
 #include "engine/data/ratings.h"
 #include "engine/engine.h"
 #include "engine/error.h"
@@ -69,10 +70,11 @@ class MatrixFactorisation final : public Algorithm {
                     "sgd: stochastic gradient descent under rotation; als: alternating least squares, no step size",
                     {{"sgd", Solver::sgd}, {"als", Solver::als}})
         .add("reg", params_.reg,
-             "weight of the L2 penalty, on ratings of unit variance; auto: 0.025 for sgd, 0.07 for als", at_least(0))
+             "weight of the L2 penalty, on ratings of unit variance; auto: 0.025 for sgd, 0.3 for als", at_least(0))
         .add("reg-power", params_.reg_power,
-             "the penalty of a row grows with its number of ratings to this power: 1 is per rating, 0 is plain L2; 1 "
-             "keeps ranks above the data's own from fitting noise",
+             "the penalty of a row grows with its number of ratings to this power: 1 is per rating, 0 is plain L2; "
+             "auto: 1 "
+             "for sgd, which keeps ranks above the data's own from fitting noise, 0.75 for als",
              between(0, 1))
         .add("bias-damping", params_.bias_damping,
              "penalty of a bias, in ratings: a bias learned from this many ratings is halved", at_least(0))
@@ -109,6 +111,7 @@ class MatrixFactorisation final : public Algorithm {
   void load_valid(const DataRequest& request, Engine& engine);
   CellGrid lay_out(WorkerId workers, Engine& engine);
   void find_scaling(CellGrid& grid, Engine& engine);
+  void check_als(Engine& engine) const;
   Training prepare_sgd(Engine& engine);
   Training prepare_als(Engine& engine);
   void initialise(MfState& state, const CellGrid& grid, std::uint64_t seed, Engine& engine) const;
@@ -230,6 +233,7 @@ void MatrixFactorisation::initialise(MfState& state, const CellGrid& grid, std::
   const double product_spread = params_.solver == Solver::als ? 0.1 : 0.0002;
   const double spread = std::sqrt(3.0 * product_spread) * std::pow(static_cast<double>(rank()), -0.25);
   const double reg = params_.reg.value_or(default_reg(params_.solver));
+  const double power = params_.reg_power.value_or(default_reg_power(params_.solver));
   const Random random(seed, Purpose::initial_model);
   const auto fill = [&](const Axis& axis, bool is_row) {
     std::vector<std::uint32_t> external(axis.size());
@@ -243,7 +247,7 @@ void MatrixFactorisation::initialise(MfState& state, const CellGrid& grid, std::
           rows.factors[r * state.stride() + d] = static_cast<float>(spread * (2.0 * draws.uniform_float() - 1.0));
         }
         const double n = axis.counts[internal];
-        rows.sides[r].decay = static_cast<float>(reg * std::pow(n, params_.reg_power - 1.0));
+        rows.sides[r].decay = static_cast<float>(reg * (n > 0 ? portable_exp((power - 1.0) * portable_log(n)) : 1.0));
         if (n > 0) rows.sides[r].bias_decay = static_cast<float>(params_.bias_damping / n);
       }
     });
@@ -271,6 +275,7 @@ Training MatrixFactorisation::prepare(Engine& engine, WorkerId workers, std::uin
     throw usage_error("--schedule: solver " + param_set_.get("solver") + " runs by schedule " + needed + ", not " +
                       schedule);
   }
+  if (params_.solver == Solver::als) check_als(engine);
   CellGrid grid = lay_out(workers, engine);
   find_scaling(grid, engine);
   if (const std::string warning = duplicates_warning(grid.duplicates()); !warning.empty()) engine.warn(warning);
@@ -283,6 +288,16 @@ Training MatrixFactorisation::prepare(Engine& engine, WorkerId workers, std::uin
         Holdout(std::move(valid_->ratings), prepared_->grid.rows(), prepared_->grid.columns(), scaling_);
   }
   return params_.solver == Solver::als ? prepare_als(engine) : prepare_sgd(engine);
+}
+
+void MatrixFactorisation::check_als(Engine& engine) const {
+  // A half step reads what the one before wrote: with slack between clocks they would overlap.
+  if (engine.clock_bound() > 0) {
+    throw usage_error("solver als needs --consistency bsp: a half step must see the whole one before it");
+  }
+  for (const char* name : {"rate", "rate-decay", "gain"}) {
+    if (param_set_.was_set(name)) engine.warn(std::string("--") + name + " has no effect with solver als");
+  }
 }
 
 Training MatrixFactorisation::prepare_sgd(Engine& engine) {

@@ -16,8 +16,8 @@ enum class Solver { sgd, als };
 
 struct MfParams {
   int rank = 16;
-  std::optional<double> reg;  ///< empty: default_reg of the solver
-  double reg_power = 1.0;
+  std::optional<double> reg;        ///< empty: default_reg of the solver
+  std::optional<double> reg_power;  ///< empty: default_reg_power of the solver
   double bias_damping = 3.0;
   Solver solver = Solver::sgd;
   double rate = 0.12;
@@ -28,7 +28,8 @@ struct MfParams {
 };
 
 /// Descent stops early by itself, its steps fade out; exact minimisation needs more of a penalty to generalise as well.
-constexpr double default_reg(Solver solver) { return solver == Solver::als ? 0.07 : 0.025; }
+constexpr double default_reg(Solver solver) { return solver == Solver::als ? 0.3 : 0.025; }
+constexpr double default_reg_power(Solver solver) { return solver == Solver::als ? 0.75 : 1.0; }
 
 }  // namespace mf
 

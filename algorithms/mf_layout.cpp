@@ -349,8 +349,8 @@ void CellGrid::normalise(double mean, double scale, const ParallelFor& parallel)
 GridShape choose_grid(std::uint64_t ratings, std::size_t rows, std::size_t columns, std::size_t row_floats,
                       std::size_t workers) {
   // Constants, never the cache of this machine: the shape decides the bits of the result.
-  constexpr std::size_t kBlockBytes = std::size_t{512} << 10;
-  constexpr std::size_t kTinyRatings = 1000;  // below this many ratings a worker is not worth having
+  constexpr std::size_t kBlockBytes = std::size_t{1} << 20;  // longer runs outweigh a block that fills the cache
+  constexpr std::size_t kTinyRatings = 1000;                 // below this many ratings a worker is not worth having
   constexpr std::size_t kMostStripes = 16;
   constexpr std::size_t kLeastRun = 3;  // average ratings of a row in a cell
   GridShape shape;

@@ -26,7 +26,7 @@ std::array<double, kConstants> constants_of(const Scaling& scaling, const MfPara
           double{scaling.highest},
           scaling.clip ? 1.0 : 0.0,
           params.reg.value_or(default_reg(params.solver)),
-          params.reg_power,
+          params.reg_power.value_or(default_reg_power(params.solver)),
           params.bias_damping};
 }
 

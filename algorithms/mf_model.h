@@ -38,6 +38,7 @@ class MfModel final : public Model {
   /// the ids' indices. Users that the model knows are inferred anew from the given ratings alone.
   void infer(const std::string& data, const std::string& format, Engine& engine, std::ostream& out) const override;
   /// A user without training ratings gets the items with the highest mean and bias.
+  bool knows_user(const std::string& user) const override { return users_.ids.find(user) != IdMap::kUnseen; }
   std::vector<std::pair<std::string, double>> recommend(const std::string& user, std::size_t top) const override;
   std::vector<Check> verify(const Run& run, Engine& engine) const override;
 

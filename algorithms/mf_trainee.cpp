@@ -79,7 +79,9 @@ Evaluation MfTrainee::evaluate(Engine& engine, bool exact) {
   const double squares = exact || !has_holdout ? training_squares(parallel) : seen_squares(parallel);
   out.objective = squares + regularisation(state_, grid_, scaling_, parallel);
   if (!std::isfinite(out.objective)) {
-    throw Error(ErrorKind::internal, "training diverged: the objective is not finite (a smaller --rate helps)");
+    throw usage_error(
+        "training diverged: the objective is not a finite number; a smaller --rate helps, or a smaller --reg or "
+        "--bias-damping if one was set");
   }
   out.extra.emplace_back("train_rmse", std::sqrt(squares / ratings));
   if (!has_holdout) {

@@ -56,6 +56,15 @@ void parse_words(CLI::App& app, Words words) {
     app.parse(std::move(reversed));
   } catch (const CLI::ParseError& error) {
     throw usage_error(error.what());
+  } catch (const std::invalid_argument&) {  // CLI11 converts what stands behind a flag without a check of its own
+    for (const std::string& word : words) {
+      const std::size_t equals = word.find('=');
+      if (word.starts_with("--") && equals != std::string::npos) {
+        throw usage_error(word.substr(0, equals) + ": expected true or false, got " +
+                          orrery::quoted(word.substr(equals + 1)));
+      }
+    }
+    throw;
   }
 }
 

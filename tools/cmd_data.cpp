@@ -104,6 +104,12 @@ int split_command(Words words) {
   const std::string extension = fs::path(data).extension() == ".npy" ? ".npy" : ".txt";
   const fs::path training = fs::path(out) / ("train" + extension);
   const fs::path test = fs::path(out) / ("test" + extension);
+  for (const fs::path& part : {training, test}) {
+    std::error_code missing;  // a part that is not there yet is nobody's input
+    if (fs::equivalent(data, part, missing)) {
+      throw usage_error("--out: " + part.string() + " is the file to be split; choose another directory");
+    }
+  }
   const SplitResult result = split_data(data, training, test, split);
   if (options.json) {
     const nlohmann::ordered_json object{{"format", format_name(result.recognised.format)},

@@ -1,4 +1,5 @@
 // `orrery data generate KIND`: synthetic data with a known answer, printed so that a model can be held against it.
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -45,6 +46,10 @@ int generate(const char* kind, const char* summary, ParamSet& plan, Common& comm
       .add("json", common.json, "the known answer as JSON");
   Arguments arguments(std::string{"data generate "} + kind, summary);
   if (!arguments.options(plan).require("out").parse(words)) return kDone;
+  if (!common.second.empty() &&
+      std::filesystem::weakly_canonical(common.second) == std::filesystem::weakly_canonical(common.out)) {
+    throw usage_error("--out and the second file are both " + orrery::quoted(common.out));
+  }
   EngineOptions options;
   options.threads = common.threads ? static_cast<unsigned>(*common.threads) : 0;
   Engine engine(options);

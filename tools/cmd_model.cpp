@@ -89,7 +89,12 @@ int recommend_command(Words words) {
   Arguments arguments("recommend", "Prints the best items for a user with their scores, without those it has rated.");
   arguments.options(options).require("model").require("user");
   if (!arguments.parse(words)) return kDone;
-  const auto items = open_model(model_directory)->recommend(user, top);
+  const auto model = open_model(model_directory);
+  if (!model->knows_user(user)) {
+    complain("orrery: warning: user " + orrery::quoted(user) +
+             " has no training rating; these are the items that all like best\n");
+  }
+  const auto items = model->recommend(user, top);
   if (json) {
     auto list = nlohmann::ordered_json::array();
     for (const auto& [item, score] : items) list.push_back({{"item", item}, {"score", score}});

@@ -72,10 +72,10 @@ void apply_config(const Config& config, const std::string& algorithm, ParamSet& 
   }
 }
 
-void append_params(std::string& text, const ParamSet& params) {
+void append_params(std::string& text, const ParamSet& params, const std::string& left_out = {}) {
   for (const ParamInfo& info : params.describe()) {
     const std::string value = params.get(info.name);
-    if (value.empty() || (info.optional && value == "auto")) continue;
+    if (value.empty() || (info.optional && value == "auto") || info.name == left_out) continue;
     const bool plain = info.type == "integer" || info.type == "real" || info.type == "bool";
     text += info.name + " = " + (plain ? value : toml_string(value)) + "\n";
   }
@@ -86,7 +86,8 @@ std::string config_text(const TrainRequest& request, const ParamSet& common) {
   const std::string& name = request.algorithm->info().name;
   std::string text = "# Repeat this run with: orrery train --config THIS_FILE --out DIR\n";
   text += "algorithm = " + toml_string(name) + "\ndata = " + toml_string(request.data) + "\n";
-  append_params(text, common);
+  // Patience without held-out data is a contradiction when it is asked for, so its default must not be written down.
+  append_params(text, common, common.get("valid").empty() ? "patience" : "");
   text += "\n[" + name + "]\n";
   append_params(text, request.algorithm->params());
   return text;

@@ -27,7 +27,7 @@ std::unique_ptr<Model> open_model(const ModelReader& reader) {
   throw data_error(file, "is of algorithm " + orrery::quoted(name) + ", which this build does not have");
 }
 
-Model::Run recorded_run(const RunRecord& record, const std::string& file) {
+Model::Run recorded_run(const RunRecord& record, const std::string& file) try {
   const auto data = nlohmann::json::parse(record.data_json);
   Model::Run run;
   if (!data.contains("path") || !data.contains("checksum"))
@@ -39,6 +39,8 @@ Model::Run recorded_run(const RunRecord& record, const std::string& file) {
   run.data_checksum = parse_checksum(data["checksum"].get<std::string>()).value_or(0);
   run.value = record.result->value;
   return run;
+} catch (const nlohmann::json::exception& error) {
+  throw data_error(file, std::string{"data or parameters are not as a run writes them: "} + error.what());
 }
 
 }  // namespace

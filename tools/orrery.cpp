@@ -1,4 +1,6 @@
 // The binary: picks the command, and is the one place where an error becomes a message and an exit code.
+#include <fcntl.h>
+
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -82,6 +84,16 @@ int run(Words words) {
                             " (orrery --help lists the commands)");
 }
 
+/// A closed standard descriptor would be given to the next file that is opened, and messages would end up in it. What
+/// cannot be written must still be noticed, so output goes to a device that is always full.
+void open_standard_descriptors() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (fcntl(fd, F_GETFD) == -1 && open(fd == 0 ? "/dev/null" : "/dev/full", fd == 0 ? O_RDONLY : O_WRONLY) != fd) {
+      std::abort();
+    }
+  }
+}
+
 int report(int exit_code, const std::string& message) {
   orrery::tools::complain("orrery: " + message + "\n");
   return exit_code;
@@ -90,6 +102,7 @@ int report(int exit_code, const std::string& message) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_descriptors();
   // A closed pipe is an error of one write, not the end of a training.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is an error of one write too

@@ -76,6 +76,7 @@ int TrainRun::run() {
   directory_ = std::make_unique<RunDirectory>(options_.out, existing_run(session_));
   open_engine();
   load();
+  stop_if_interrupted();
   check_memory();
   prepare();
   find_checkpoint();
@@ -91,6 +92,7 @@ int TrainRun::run() {
 
 void TrainRun::check_options() {
   options_.settle_consistency();
+  if (!options_.memory_limit.empty()) parse_bytes("--memory-limit", options_.memory_limit);  // before hours of loading
   const std::vector<std::string>& offered = request_.algorithm->info().schedules;
   const bool known = std::find(offered.begin(), offered.end(), options_.schedule) != offered.end();
   if (options_.schedule != "auto" && !known) {
@@ -146,6 +148,10 @@ void TrainRun::prepare() {
   const auto start = std::chrono::steady_clock::now();
   training_ = request_.algorithm->prepare(*engine_, workers_, options_.seed, options_.schedule);
   seconds_loading_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (options_.consistency != Consistency::bsp && training_.schedule->blocks() > 0) {
+    engine_->warn("--consistency " + to_string(options_.consistency) +
+                  ": blocks have one owner at a time, so it lets workers run ahead but changes no result");
+  }
   if (!training_.schedule_reason.empty()) {
     progress_.note(std::string{"schedule: "} + training_.schedule->name() + ": " + training_.schedule_reason);
   }
