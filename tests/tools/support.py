@@ -48,6 +48,10 @@ class CommandLine(unittest.TestCase):
         self.dir = Path(tempfile.mkdtemp(prefix="orrery-test-"))
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
 
+    def path(self, name):
+        """A place in the test's own directory."""
+        return self.dir / name
+
     def write(self, name, content):
         path = self.dir / name
         path.parent.mkdir(parents=True, exist_ok=True)
