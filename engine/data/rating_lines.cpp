@@ -25,6 +25,7 @@ void RatingPiece::clear() {
   for (IdColumn* column : {&users, &items}) {
     column->integers = true;
     column->highest = 0;
+    column->waiting_count = 0;
     if (column->texts.size() > 0) column->texts.clear();
   }
 }
@@ -140,7 +141,12 @@ class LineParser {
       id = static_cast<std::uint32_t>(number);
     } else {
       if (column.integers) column.to_texts(out_.ratings.get(), out_.count, member);
-      id = column.number(text);
+      if (unquoted.empty()) {
+        column.number_later(text, id);
+      } else {  // the text lives only here
+        column.settle();
+        id = column.number(text);
+      }
     }
     at_ = stop;
     return true;
@@ -334,6 +340,8 @@ void parse_rating_lines(const RatingSyntax& syntax, TextPiece piece, RatingPiece
   out.users.integers = out.users.seen == nullptr;
   out.items.integers = out.items.seen == nullptr;
   parse_lines(syntax, piece, out);
+  out.users.settle();
+  out.items.settle();
   find_highest(out);
 }
 

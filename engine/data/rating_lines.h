@@ -3,9 +3,11 @@
 // piece into numbered strings.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <string_view>
 
 #include "engine/data/format.h"
 #include "engine/data/pieces.h"
@@ -37,11 +39,29 @@ struct IdColumn {
   const TextIds* seen = nullptr;  ///< strings 0 to seen->size() − 1, if any
   TextIds texts;                  ///< the strings behind them
 
+  // Strings that wait for their number: the table of a large vocabulary lies far away, so look-ups are begun early.
+  struct Waiting {
+    std::string_view text;
+    std::uint32_t* id;
+  };
+  std::array<Waiting, 32> waiting;
+  std::size_t waiting_count = 0;
+
   std::uint32_t seen_size() const { return seen != nullptr ? seen->size() : 0; }
-  /// The number of a string.
+  /// The number of a string, at once. Those that wait must have been settled.
   std::uint32_t number(std::string_view text) {
     const std::uint32_t found = seen != nullptr ? seen->find(text) : TextIds::kNone;
     return found != TextIds::kNone ? found : seen_size() + texts.insert(text);
+  }
+  /// Writes the number of a string to `id` by the next settle(). Text and place must stay until then.
+  void number_later(std::string_view text, std::uint32_t& id) {
+    if (waiting_count == waiting.size()) settle();
+    if (seen != nullptr) seen->prefetch(text);
+    waiting[waiting_count++] = {text, &id};
+  }
+  void settle() {
+    for (std::size_t i = 0; i < waiting_count; ++i) *waiting[i].id = number(waiting[i].text);
+    waiting_count = 0;
   }
   /// Renumbers `count` ratings that hold integers, in the order of their first appearance.
   void to_texts(Rating* ratings, std::size_t count, std::uint32_t Rating::*id);

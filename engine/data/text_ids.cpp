@@ -39,9 +39,11 @@ TextIds::Key TextIds::key_of(std::string_view text) {
   return {word, size};
 }
 
+std::size_t TextIds::first_slot(Key key) const { return fold(key.word ^ kA, kB + key.size) & (slots_.size() - 1); }
+
 std::size_t TextIds::slot_of(std::string_view text, Key key) const {
   const std::size_t mask = slots_.size() - 1;
-  std::size_t at = fold(key.word ^ kA, kB + key.size) & mask;
+  std::size_t at = first_slot(key);
   while (true) {
     const Slot& slot = slots_[at];
     if (slot.index == kNone) return at;
@@ -66,6 +68,10 @@ std::uint32_t TextIds::insert(std::string_view text) {
 std::uint32_t TextIds::find(std::string_view text) const {
   if (slots_.empty()) return kNone;
   return slots_[slot_of(text, key_of(text))].index;
+}
+
+void TextIds::prefetch(std::string_view text) const {
+  if (!slots_.empty()) __builtin_prefetch(&slots_[first_slot(key_of(text))]);
 }
 
 std::string_view TextIds::operator[](std::uint32_t index) const {

@@ -21,6 +21,8 @@ class TextIds {
   std::uint32_t insert(std::string_view text);
   /// The index of `text`, or kNone.
   std::uint32_t find(std::string_view text) const;
+  /// Begins to load what find() of this string will look at, so that several look-ups wait for memory together.
+  void prefetch(std::string_view text) const;
   /// The string of an index below size(); the view lives until the next insert() or clear().
   std::string_view operator[](std::uint32_t index) const;
   std::uint32_t size() const { return static_cast<std::uint32_t>(ends_.size()); }
@@ -40,6 +42,7 @@ class TextIds {
   static constexpr std::size_t kShort = 8;
 
   static Key key_of(std::string_view text);
+  std::size_t first_slot(Key key) const;
   std::size_t slot_of(std::string_view text, Key key) const;
   void grow();
 

@@ -126,6 +126,34 @@ class Usage(CommandLine):
         environment = dict(os.environ, OMPI_COMM_WORLD_SIZE="1")
         self.train(self.ratings(), self.dir / "r", "--iterations", "1", env=environment)
 
+    def test_a_flag_with_a_bad_value(self):
+        self.refused("train", "mf", self.ratings(), "--out", str(self.dir / "run"), "--clip=maybe",
+                     says="--clip: expected true or false, got 'maybe'")
+
+    def test_alternating_least_squares_needs_whole_half_steps(self):
+        self.refused_after_loading("--solver", "als", "--staleness", "2", says="needs --consistency bsp")
+
+    def test_a_diverging_rate_is_the_callers_fault(self):
+        self.refused_after_loading("--rate", "1e10", says="a smaller --rate helps")
+
+    def refused_after_loading(self, *words, says):
+        done = self.run_orrery("train", "mf", self.ratings(), "--out", str(self.dir / "run"), *words, expect=USAGE)
+        self.assertIn(says, done.stderr)
+
+    def test_no_output_may_be_the_input_or_another_output(self):
+        self.run_orrery("data", "split", self.ratings(), "--out", str(self.dir / "parts"))
+        before = (self.dir / "parts/train.txt").read_text()
+        self.refused("data", "split", str(self.dir / "parts/train.txt"), "--out", str(self.dir / "parts"), says="is the file to be split")
+        self.assertEqual((self.dir / "parts/train.txt").read_text(), before)
+        self.refused("data", "generate", "ratings", "--out", str(self.dir / "g"), "--users", "100", "--items", "50",
+                     "--ratings", "1000", "--test-share", "0.5", "--test-out", str(self.dir / "g"), says="are both")
+
+    def test_a_stranger_gets_what_all_like_and_is_told_so(self):
+        self.run_orrery("train", "mf", self.ratings(), "--out", str(self.dir / "run"))
+        done = self.run_orrery("recommend", "--model", str(self.dir / "run"), "--user", "nobody", "--top", "3")
+        self.assertIn("'nobody' has no training rating", done.stderr)
+        self.assertEqual(len(done.stdout.splitlines()), 3)
+
 
 class Goals(CommandLine):
     def test_a_target_out_of_reach_is_exit_code_1(self):
