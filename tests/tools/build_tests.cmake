@@ -8,7 +8,7 @@ if(NOT ORRERY_SANITIZE) # a consumer would have to be built with the same saniti
     -DSOURCE=${PROJECT_SOURCE_DIR}/tests/consumer -DSCRATCH=${PROJECT_BINARY_DIR}/consumer-scratch
     -DCXX=${CMAKE_CXX_COMPILER} -DDATA=${PROJECT_SOURCE_DIR}/tests/data/real/anime.test.txt.gz
     -P ${PROJECT_SOURCE_DIR}/tests/consumer/run.cmake)
-  set_tests_properties(build.consumer PROPERTIES LABELS build TIMEOUT 600)
+  set_tests_properties(build.consumer PROPERTIES LABELS build TIMEOUT 1200)
 endif()
 add_test(NAME readme COMMAND ${Python3_EXECUTABLE} -B -m unittest test_readme
   WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}/tests/readme)
