@@ -47,7 +47,7 @@
 #                    TCG: with the AMD vendor string threads show up as cores)
 #   --append STR     more kernel options
 #   --timeout S      seconds for the command                          (default 600)
-#   --boot-timeout S seconds until the guest must be up               (default 180)
+#   --boot-timeout S seconds until the guest must be up               (default 300)
 #   --console FILE   keep the kernel's console output there
 #   --prepare        only fetch and unpack the kernel, then stop
 #   --verbose        say what is done, and the boot time
@@ -78,7 +78,7 @@ die() {
 say() { [ "$verbose" = 1 ] && echo "$prog: $*" >&2; return 0; }
 
 nodes=2 cpus=4 mem=2048 sockets= threads=1 memnodes=0 dist=21 matrix= hmat=0 fake=
-accel=auto cpu= append= timeout=600 boot_timeout=180 console= prepare=0 verbose=0 count=0 barenodes=0 countpages=0 maxremote=
+accel=auto cpu= append= timeout=600 boot_timeout=300 console= prepare=0 verbose=0 count=0 barenodes=0 countpages=0 maxremote=
 rw=() envs=() mods=()
 need() { [ $# -ge 2 ] || usage "option $1 needs a value"; }
 while [ $# -gt 0 ]; do
