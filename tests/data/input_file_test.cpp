@@ -91,9 +91,13 @@ TEST_F(InputFiles, refuses_what_is_no_readable_file) {
   const std::string locked = file("locked", "1 2 3\n");
   ::chmod(locked.c_str(), 0);
   const uid_t self = ::geteuid();
-  if (self == 0) ASSERT_EQ(::seteuid(65534), 0) << "root may read everything, so be nobody for a moment";
+  if (self == 0) {
+    ASSERT_EQ(::seteuid(65534), 0) << "root may read everything, so be nobody for a moment";
+  }
   const std::string message = error_of([&] { InputFile input(locked); });
-  if (self == 0) ASSERT_EQ(::seteuid(self), 0);
+  if (self == 0) {
+    ASSERT_EQ(::seteuid(self), 0);
+  }
   EXPECT_EQ(message, locked + ": cannot read: Permission denied");
 }
 
