@@ -94,23 +94,24 @@ struct Executor::Impl {
   std::size_t lane_of(const PendingUnit& pending) const { return engine.arenas().lane_of(pending.domain); }
 
   // Queues units and sees to it that enough threads of their lanes are awake. `own` is the lane that the caller drains
-  // (it will look at the queue itself next), or none.
+  // (it will look at the queue itself next), or none. A unit is not touched any more once the queue that holds it is
+  // unlocked: it may have run by then, and its whole frame may be gone.
   void publish(ReadyList& ready, std::size_t own) {
     for (std::size_t l = 0; l < lanes.size() && !ready.empty(); ++l) {
+      const auto of_lane =
+          std::partition(ready.begin(), ready.end(), [&](const PendingUnit* unit) { return lane_of(*unit) != l; });
+      if (of_lane == ready.end()) continue;
       unsigned wake = 0;
       {
         LaneState& lane = lanes[l];
         const std::lock_guard lock(lane.mutex);
         if (failed.load()) break;  // run() may be on its way out: no new thread may start
-        std::size_t added = 0;
-        for (PendingUnit* pending : ready) {
-          if (lane_of(*pending) != l) continue;
-          lane.queue.push(place_in_lane[pending->domain], entry_of(pending));
-          ++added;
+        for (auto unit = of_lane; unit != ready.end(); ++unit) {
+          lane.queue.push(place_in_lane[(*unit)->domain], entry_of(*unit));
         }
-        if (added == 0) continue;
         wake = wake_for(l, l == own ? 1 : 0);
       }
+      ready.erase(of_lane, ready.end());
       for (unsigned i = 0; i < wake; ++i) engine.arenas().enqueue(l, [this, l] { drain_as_task(l); });
     }
     ready.clear();
