@@ -167,9 +167,9 @@ TEST(Executor, two_engines_work_side_by_side) {
   EXPECT_EQ(right.load(), 3);
 }
 
-// Units of an empty machine end at once, and with the last of a clock its frame goes: whoever still looks at a unit that
-// it has published reads freed memory, which the sanitizers see. Few workers, so that lanes without work follow those
-// with some.
+// Units of an empty machine end at once, and with the last of a clock its frame goes: whoever still looks at a unit
+// that it has published reads freed memory, which the sanitizers see. Few workers, so that lanes without work follow
+// those with some.
 TEST(Executor, nobody_touches_the_frame_of_a_finished_clock) {
   for (const Clock staleness : {0, 2}) {
     for (const WorkerId workers : {1U, 2U, 3U, 5U}) {
