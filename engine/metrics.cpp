@@ -8,18 +8,16 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
 #include "engine/atomic_file.h"
 #include "engine/error.h"
+#include "engine/json.h"
 
 namespace orrery {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -35,11 +33,11 @@ Value from_value(const Json& json, const fs::path& path, std::uint64_t line) {
   if (json.is_number_integer()) return json.get<std::int64_t>();
   if (json.is_number()) return json.get<double>();
   if (json.is_string()) return json.get<std::string>();
-  throw data_error(path.string(), line, 0, "a flat value", json.dump());
+  throw data_error(path.string(), line, 0, "a flat value", json_text(json));
 }
 
 ValueList parse_line(const std::string& text, const fs::path& path, std::uint64_t line) {
-  const Json object = Json::parse(text, nullptr, false);
+  const Json object = parse_json(text);
   if (!object.is_object()) throw data_error(path.string(), line, 0, "a JSON object", text);
   ValueList values;
   for (const auto& [name, value] : object.items()) values.push_back({name, from_value(value, path, line)});
@@ -51,7 +49,7 @@ ValueList parse_line(const std::string& text, const fs::path& path, std::uint64_
 std::string to_json(const ValueList& values) {
   Json object = Json::object();
   for (const NamedValue& item : values) object[item.name] = to_value(item.value);
-  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(object);
 }
 
 double number_in(const ValueList& values, std::string_view name) {

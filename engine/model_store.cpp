@@ -2,18 +2,16 @@
 
 #include <array>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <system_error>
 
 #include "engine/checksum.h"
 #include "engine/error.h"
+#include "engine/json.h"
 
 namespace orrery {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
 namespace {
 
 constexpr std::string_view kFormat = "orrery-model";
@@ -71,7 +69,7 @@ ModelEntry entry_from(const Json& json, bool is_text) {
 /// The checksum of a JSON object without its own key "manifest_checksum".
 std::string self_checksum(Json manifest) {
   manifest.erase("manifest_checksum");
-  return checksum_text(checksum(manifest.dump()));
+  return checksum_text(checksum(json_text(manifest)));
 }
 
 std::string read_small_file(const fs::path& path, std::uintmax_t most) {
@@ -152,7 +150,7 @@ void ModelWriter::add_text(std::string_view name, std::span<const std::string> l
 }
 
 std::string ModelWriter::finish(std::string_view metadata) {
-  Json parsed = Json::parse(metadata, nullptr, false);
+  Json parsed = parse_json(metadata);
   if (!parsed.is_object()) throw Error(ErrorKind::internal, "model: metadata is not a JSON object");
   std::map<std::string, ModelEntry, std::less<>> sorted;
   for (const ModelEntry& entry : entries_) sorted.emplace(entry.name, entry);
@@ -162,7 +160,7 @@ std::string ModelWriter::finish(std::string_view metadata) {
                 {"arrays", Json::array()}, {"texts", Json::array()}};
   for (const ModelEntry& entry : entries_) manifest[entry.is_text ? "texts" : "arrays"].push_back(to_json(entry));
   manifest["manifest_checksum"] = self_checksum(manifest);
-  write_file(directory_.temporary() / kManifest, manifest.dump(2) + "\n");
+  write_file(directory_.temporary() / kManifest, json_text(manifest, 2) + "\n");
   directory_.commit();
   return sum;
 }
@@ -174,7 +172,7 @@ ModelReader::ModelReader(const fs::path& directory) : path_(model_directory(dire
 
 void ModelReader::read_manifest() {
   const fs::path file = path_ / kManifest;
-  const Json manifest = Json::parse(read_small_file(file, kLargestManifest), nullptr, false);
+  const Json manifest = parse_json(read_small_file(file, kLargestManifest));
   if (!manifest.is_object()) throw data_error(file.string(), "is not JSON: cut short or damaged");
   try {
     if (manifest.value("format", std::string{}) != kFormat)
@@ -194,7 +192,7 @@ void ModelReader::read_manifest() {
           throw Error(ErrorKind::data, "a name stands twice");
       }
     }
-    metadata_ = manifest.at("metadata").dump();
+    metadata_ = json_text(manifest.at("metadata"));
     model_checksum_ = manifest.at("model_checksum").get<std::string>();
     if (model_checksum_ != combined_checksum(entries_)) throw Error(ErrorKind::data, "model_checksum does not agree");
   } catch (const Json::exception& fault) {

@@ -5,11 +5,11 @@
 #include <charconv>
 #include <cmath>
 #include <concepts>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <type_traits>
 
 #include "engine/error.h"
+#include "engine/json.h"
 
 namespace orrery {
 
@@ -270,7 +270,7 @@ std::vector<std::string> ParamSet::names() const {
 }
 
 std::string ParamSet::to_json() const {
-  nlohmann::ordered_json object = nlohmann::ordered_json::object();
+  Json object = Json::object();
   for (const Entry& entry : entries_) {
     const std::string text = entry.read();
     if (entry.info.optional && text == kAuto) {
@@ -279,21 +279,21 @@ std::string ParamSet::to_json() const {
       object[entry.info.name] = text;
     } else {
       // "inf" and "nan" are no JSON numbers; as text they still read back.
-      auto value = nlohmann::ordered_json::parse(text, nullptr, false);
-      object[entry.info.name] = value.is_discarded() ? nlohmann::ordered_json(text) : std::move(value);
+      auto value = parse_json(text);
+      object[entry.info.name] = value.is_discarded() ? Json(text) : std::move(value);
     }
   }
-  return object.dump();
+  return json_text(object);
 }
 
 void ParamSet::set_from_json(std::string_view json) {
-  const auto object = nlohmann::ordered_json::parse(json, nullptr, false);
+  const auto object = parse_json(json);
   if (!object.is_object()) throw usage_error("expected a JSON object of parameters, got " + quoted(json));
   for (const auto& [name, value] : object.items()) {
     if (value.is_null()) {
       set(name, kAuto);
     } else {
-      set(name, value.is_string() ? value.get<std::string>() : value.dump());
+      set(name, value.is_string() ? value.get<std::string>() : json_text(value));
     }
   }
 }

@@ -5,17 +5,15 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "engine/atomic_file.h"
 #include "engine/error.h"
+#include "engine/json.h"
 
 namespace orrery {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
 namespace {
 
 constexpr std::array kKeys{"orrery",  "command", "algorithm", "parameters",  "data",      "topology",
@@ -31,7 +29,7 @@ bool known(const Keys& keys, std::string_view key) {
 }
 
 Json parsed(std::string_view key, const std::string& text) {
-  Json json = Json::parse(text, nullptr, false);
+  Json json = parse_json(text);
   if (json.is_discarded()) throw Error(ErrorKind::internal, "run record: '" + std::string{key} + "' holds no JSON");
   return json;
 }
@@ -79,9 +77,9 @@ RunRecord record_from(const Json& json) {
   record.version = json.at("orrery").get<std::string>();
   record.command = json.at("command").get<std::vector<std::string>>();
   record.algorithm = json.at("algorithm").get<std::string>();
-  record.parameters_json = json.at("parameters").dump();
-  record.data_json = json.at("data").dump();
-  record.topology_json = json.at("topology").dump();
+  record.parameters_json = json_text(json.at("parameters"));
+  record.data_json = json_text(json.at("data"));
+  record.topology_json = json_text(json.at("topology"));
   record.threads = json.at("threads").get<std::uint64_t>();
   record.workers = json.at("workers").get<std::uint64_t>();
   record.ranks = json.at("ranks").get<std::uint64_t>();
@@ -94,7 +92,7 @@ RunRecord record_from(const Json& json) {
   record.warnings = json.at("warnings").get<std::vector<std::string>>();
   if (json.contains("result")) record.result = result_from(json.at("result"));
   for (const auto& [name, value] : json.items()) {
-    if (!known(kKeys, name)) record.more_json.emplace_back(name, value.dump());
+    if (!known(kKeys, name)) record.more_json.emplace_back(name, json_text(value));
   }
   return record;
 }
@@ -127,7 +125,7 @@ std::string to_json(const RunRecord& record) {
   for (const auto& [name, text] : record.more_json) json[name] = parsed(name, text);
   if (record.result) json["result"] = result_json(*record.result);
   // Arguments may hold bytes that are no UTF-8, such as file names: replaced, not refused.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 void write_run_record(const fs::path& path, const RunRecord& record) { write_file(path, to_json(record)); }
@@ -137,7 +135,7 @@ RunRecord read_run_record(const fs::path& path) {
   if (!file) throw data_error(path.string(), "cannot be read");
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (file.bad()) throw data_error(path.string(), "cannot be read");
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = parse_json(text);
   if (!json.is_object()) throw data_error(path.string(), "is no run record: not a JSON object");
   try {
     return record_from(json);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "engine/checksum.h"
 #include "engine/data/corpus.h"
@@ -13,12 +12,11 @@
 #include "engine/data/ratings.h"
 #include "engine/data/sparse_rows.h"
 #include "engine/error.h"
+#include "engine/json.h"
 
 namespace orrery {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json skew_of(std::vector<std::uint64_t> counts) {
   Json out = Json::object();
@@ -234,7 +232,7 @@ std::string plain(const Json& value) {
     std::snprintf(digits, sizeof digits, "%.6g", value.get<double>());
     return digits;
   }
-  if (!value.is_object() && !value.is_array()) return value.dump();
+  if (!value.is_object() && !value.is_array()) return json_text(value);
   std::string text;
   for (const auto& [key, part] : value.items()) {
     if (!text.empty()) text += ", ";
@@ -290,7 +288,7 @@ DataInfo data_info(const std::string& path, const InfoOptions& options) {
       info = dense_info(path, options, format);
       break;
   }
-  return {info.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", for_people(info)};
+  return {json_text(info, 2) + "\n", for_people(info)};
 }
 
 }  // namespace orrery
