@@ -72,7 +72,11 @@ Clock Engine::clock_bound() const noexcept {
 }
 
 void Engine::parallel_for(std::size_t count, const std::function<void(std::size_t)>& body) {
-  arenas_->parallel_for(count, body);
+  if (!options_.before_body) return arenas_->parallel_for(count, body);
+  arenas_->parallel_for(count, [&](std::size_t i) {
+    options_.before_body();
+    body(i);
+  });
 }
 
 std::function<void(std::size_t, const std::function<void(std::size_t)>&)> Engine::parallel_for_function() {

@@ -31,6 +31,9 @@ struct EngineOptions {
   std::uint64_t seed = 1;
   std::string topology;           ///< synthetic description ("numa:2 core:4 pu:1"); empty: the machine
   std::optional<SimdLevel> simd;  ///< empty: the best this processor has
+  /// Asked before each body of a parallel_for(), on its thread; what it throws ends the loop. How reading and laying
+  /// out, which are such loops and may take minutes, are interrupted. Empty: nothing is asked.
+  std::function<void()> before_body;
 };
 
 class Engine {
@@ -53,8 +56,8 @@ class Engine {
   Transport& transport() noexcept { return *transport_; }
   Arenas& arenas() noexcept { return *arenas_; }
 
-  /// Calls body(i) for every i in [0, count), on all threads, in no order. The first exception is rethrown. Not to be
-  /// called from a unit.
+  /// Calls body(i) for every i in [0, count), on all threads, in no order. The first exception, of a body or of
+  /// EngineOptions::before_body, is rethrown. Not to be called from a unit.
   void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body);
   /// The same as an object, for readers, which know nothing of engines.
   std::function<void(std::size_t, const std::function<void(std::size_t)>&)> parallel_for_function();

@@ -26,11 +26,14 @@ void InterruptGuard::handle(int) {
   const int kept = errno;
   InterruptGuard* const guard = living_guard.load(std::memory_order_relaxed);
   // Relaxed: the flag carries no other data, and threads ask for it again and again.
-  if (guard != nullptr && guard->requested_.exchange(true, std::memory_order_relaxed)) {
+  if (guard == nullptr) return;  // its destructor is under way, and the old handling not yet back
+  if (guard->requested_.exchange(true, std::memory_order_relaxed)) {
     say("\norrery: interrupted again, stopping at once\n");
     ::_exit(static_cast<int>(ErrorKind::interrupted));
   }
-  say("\norrery: interrupted, finishing the iteration (once more to stop at once)\n");
+  say("\norrery: interrupted, ");
+  say(guard->consequence_.load(std::memory_order_relaxed));
+  say(" (once more to stop at once)\n");
   errno = kept;
 }
 

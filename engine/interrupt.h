@@ -22,14 +22,19 @@ class InterruptGuard {
   bool requested() const noexcept { return requested_.load(std::memory_order_relaxed); }
   /// The flag itself, for train(). Valid as long as the guard.
   const std::atomic<bool>& flag() const noexcept { return requested_; }
+  /// What the first signal will bring about, for its message: "finishing the iteration". Must live as long as the
+  /// guard (a literal).
+  void announce(const char* consequence) noexcept { consequence_.store(consequence, std::memory_order_relaxed); }
 
  private:
   static void handle(int signal_number);
 
   std::atomic<bool> requested_{false};
+  std::atomic<const char*> consequence_{"stopping"};
   struct sigaction old_interrupt_ {};
   struct sigaction old_terminate_ {};
-  static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may touch lock-free atomics only");
+  static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<const char*>::is_always_lock_free,
+                "a signal handler may touch lock-free atomics only");
 };
 
 }  // namespace orrery

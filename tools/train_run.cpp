@@ -76,13 +76,14 @@ int TrainRun::run() {
   directory_ = std::make_unique<RunDirectory>(options_.out, existing_run(session_));
   open_engine();
   load();
-  stop_if_interrupted();
   check_memory();
   prepare();
+  begin_step("looking for a checkpoint");
   find_checkpoint();
   stop_if_interrupted();
   start_files();
   const TrainResult result = train_model();
+  interrupt_.announce("but the training is over: finishing what follows it");
   if (result.stopped_by == StoppedBy::interrupt) return interrupted(result);
   finish_record(result, write_model());
   print_summary(result);
@@ -105,7 +106,9 @@ void TrainRun::check_options() {
 }
 
 void TrainRun::open_engine() {
+  begin_step("starting threads");
   EngineOptions engine_options = options_.engine_options();
+  engine_options.before_body = [this] { stop_if_interrupted(); };
   const std::optional<RunRecord>& before = directory_->resumed();
   // Bits are promised per kernel level: a resumed run goes on at its own.
   if (before && options_.simd == "auto") engine_options.simd = resolve_simd(before->simd);
@@ -118,7 +121,7 @@ void TrainRun::load() {
   DataRequest data{.path = request_.data, .format = options_.format, .valid = {}, .init = {}};
   if (!options_.valid.empty()) data.valid = options_.valid;
   if (!options_.init.empty()) data.init = options_.init;
-  progress_.status("loading " + request_.data);
+  begin_step("loading " + request_.data);
   request_.algorithm->load(data, *engine_);
   seconds_loading_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   workers_ = options_.workers ? static_cast<WorkerId>(*options_.workers) : request_.algorithm->default_workers();
@@ -144,7 +147,7 @@ void TrainRun::check_memory() {
 }
 
 void TrainRun::prepare() {
-  progress_.status("laying out the data for " + std::to_string(workers_) + " workers");
+  begin_step("laying out the data for " + std::to_string(workers_) + " workers");
   const auto start = std::chrono::steady_clock::now();
   training_ = request_.algorithm->prepare(*engine_, workers_, options_.seed, options_.schedule);
   seconds_loading_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -220,6 +223,8 @@ std::string TrainRun::data_json() const {
 }
 
 void TrainRun::start_files() {
+  files_started_ = true;
+  interrupt_.announce("finishing the iteration");
   const std::size_t orphans = directory_->begin();
   if (orphans > 0) engine_->warn("removed " + std::to_string(orphans) + " half-written files of a killed run");
   say_warnings();
@@ -323,8 +328,15 @@ int TrainRun::interrupted(const TrainResult& result) {
   return kInterrupted;
 }
 
+void TrainRun::begin_step(std::string doing) {
+  stop_if_interrupted();
+  doing_ = std::move(doing);
+  progress_.status(doing_);
+}
+
 void TrainRun::stop_if_interrupted() const {
-  if (interrupt_.requested()) throw Error(ErrorKind::interrupted, "interrupted before training; nothing was written");
+  if (files_started_ || !interrupt_.requested()) return;
+  throw Error(ErrorKind::interrupted, "interrupted while " + doing_ + "; nothing was written");
 }
 
 void TrainRun::print_summary(const TrainResult& result) const {

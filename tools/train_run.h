@@ -62,6 +62,9 @@ class TrainRun {
   std::string metric_name() const;
   double metric_value(const Evaluation& evaluation) const;
   void say_warnings();
+  /// Names what is done next, for the status line and for stop_if_interrupted().
+  void begin_step(std::string doing);
+  /// @throws Error (interrupted) as long as nothing has been written that a stop would leave half done.
   void stop_if_interrupted() const;
 
   TrainRequest& request_;
@@ -69,6 +72,8 @@ class TrainRun {
   const SessionOptions& session_;
   Progress& progress_;
   InterruptGuard interrupt_;
+  std::string doing_;
+  bool files_started_ = false;
 
   std::unique_ptr<RunDirectory> directory_;
   std::unique_ptr<Engine> engine_;

@@ -333,6 +333,32 @@ TEST_F(MfTest, a_warm_start_goes_on_where_the_model_was) {
   EXPECT_THROW(train_model("r", {{"rank", "7"}}, with(1), 8, 1, "", "four", "one"), Error);
 }
 
+TEST_F(MfTest, loading_and_laying_out_end_wherever_the_caller_says_so) {
+  write_ratings("r", 120, 60, 4, 0.3, 0.1, 0.1);
+  std::atomic<int> asked{0};
+  int stop_at = 0;
+  EngineOptions options = with(2);
+  options.before_body = [&] {
+    if (++asked == stop_at) throw Error(ErrorKind::interrupted, "enough");
+  };
+  const auto load_and_lay_out = [&] {
+    const auto algorithm = make_mf();
+    Engine engine(options);
+    DataRequest request;
+    request.path = path("r");
+    request.valid = path("r.test");
+    algorithm->load(request, engine);
+    static_cast<void>(algorithm->prepare(engine, 8, 1, "auto"));
+  };
+  load_and_lay_out();
+  const int all = asked;
+  EXPECT_GT(all, 20);
+  for (stop_at = 1; stop_at <= all; ++stop_at) {
+    asked = 0;
+    EXPECT_THROW(load_and_lay_out(), Error) << "at " << stop_at << " of " << all;
+  }
+}
+
 TEST_F(MfTest, divergence_is_an_error_with_advice) {
   write_ratings("r", 100, 50, 2, 0.5, 0.1);
   try {

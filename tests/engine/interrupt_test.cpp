@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <functional>
 #include <optional>
+#include <string>
 
 #include "tests/engine/files.h"
 
@@ -40,22 +42,48 @@ TEST(Interrupt, TheSecondEndsTheProcessAtOnceWith130) {
             130);
 }
 
-TEST(Interrupt, TheSecondSaysSo) {
+/// What a child says on standard error while `body` raises signals.
+std::string said_by(const std::function<int()>& body, int expected_exit_code) {
   int ends[2];
-  ASSERT_EQ(::pipe(ends), 0);
+  if (::pipe(ends) != 0) return "no pipe";
   EXPECT_EQ(exit_code_of_child([&] {
               ::dup2(ends[1], STDERR_FILENO);
-              InterruptGuard guard;
-              std::raise(SIGINT);
-              std::raise(SIGINT);
-              return 0;
+              return body();
             }),
-            130);
+            expected_exit_code);
   ::close(ends[1]);
-  char text[512] = {};
-  EXPECT_GT(::read(ends[0], text, sizeof text - 1), 0);
-  EXPECT_NE(std::string{text}.find("interrupted again"), std::string::npos) << text;
+  std::string text;
+  char buffer[512];
+  for (ssize_t got = 0; (got = ::read(ends[0], buffer, sizeof buffer)) > 0;) {
+    text.append(buffer, static_cast<std::size_t>(got));
+  }
   ::close(ends[0]);
+  return text;
+}
+
+TEST(Interrupt, TheFirstSaysWhatItBringsAboutAndTheSecondThatItWasTheSecond) {
+  const std::string text = said_by(
+      [] {
+        InterruptGuard guard;
+        guard.announce("doing this and that");
+        std::raise(SIGINT);
+        std::raise(SIGINT);
+        return 0;
+      },
+      130);
+  EXPECT_NE(text.find("interrupted, doing this and that (once more to stop at once)\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("interrupted again"), std::string::npos) << text;
+}
+
+TEST(Interrupt, UntilSomethingElseIsAnnouncedItStops) {
+  EXPECT_NE(said_by(
+                [] {
+                  InterruptGuard guard;
+                  return std::raise(SIGTERM);
+                },
+                0)
+                .find("interrupted, stopping"),
+            std::string::npos);
 }
 
 TEST(Interrupt, OldHandlingIsBackAfterwards) {

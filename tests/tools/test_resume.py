@@ -184,6 +184,40 @@ class Interrupted(CommandLine):
         self.assertIn("checkpoints were off", errors)
         self.assert_no_model(self.out)
 
+    def test_while_loading_it_stops_without_a_trace_and_says_what_it_was_doing(self):
+        text = self.ratings(users=300, items=200, ratings=20000).read_bytes()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(number):
+                pipe, out = self.dir / f"pipe{number}", self.dir / "nested" / "r"
+                os.mkfifo(pipe)
+                process = self.start("train", "mf", pipe, "--format", "ratings", "--out", out)
+                # It reads from the pipe until we close it: the signal surely comes while it is loading.
+                with open(pipe, "wb") as data:
+                    data.write(text[: len(text) // 2])
+                    data.flush()
+                    self.wait_for(lambda: out.exists(), "run directory", process)
+                    process.send_signal(number)
+                    data.write(text[len(text) // 2 :])
+                _, errors = process.communicate(timeout=20)
+                self.assertEqual(process.returncode, INTERRUPTED, errors)
+                self.assertIn("orrery: interrupted, stopping", errors)
+                self.assertIn(f"interrupted while loading {pipe}; nothing was written", errors)
+                self.assertNotIn("finishing the iteration", errors)
+                self.assertFalse((self.dir / "nested").exists())
+
+    def test_an_older_run_survives_an_overwriting_one_that_is_interrupted_while_loading(self):
+        out = self.dir / "r"
+        self.train(self.ratings(), out, "--iterations", "2")
+        before, pipe = self.checksum(out), self.dir / "pipe"
+        os.mkfifo(pipe)
+        process = self.start("train", "mf", pipe, "--format", "ratings", "--out", out, "--overwrite")
+        with open(pipe, "wb") as data:
+            process.send_signal(signal.SIGINT)
+            data.write(b"a b 1\n" * 100)
+        _, errors = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, INTERRUPTED, errors)
+        self.assertEqual(self.checksum(out), before)
+
     def test_a_second_signal_ends_it_at_once(self):
         process = self.begin()
         # Both are pending when it goes on: the second comes before the clock can end.
