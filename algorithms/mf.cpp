@@ -104,9 +104,8 @@ class MatrixFactorisation final : public Algorithm {
   void write_model(ModelWriter& writer) const override;
 
  private:
-  GridShape grid_shape(WorkerId workers) const {
-    return choose_grid(ratings_, users_.size(), items_.size(), padded_rank(rank()), workers);
-  }
+  /// @throws Error (usage) for so many workers that the grid is out of proportion to the data.
+  GridShape grid_shape(WorkerId workers) const;
   std::size_t rank() const { return static_cast<std::size_t>(params_.rank); }
   void load_valid(const DataRequest& request, Engine& engine);
   CellGrid lay_out(WorkerId workers, Engine& engine);
@@ -178,6 +177,19 @@ DataSummary MatrixFactorisation::data_summary() const {
                    {"lowest", shortest_text(double{data_.lowest})}, {"highest", shortest_text(double{data_.highest})}};
   if (valid_) summary.shape.emplace_back("valid_ratings", std::to_string(valid_ratings_));
   return summary;
+}
+
+GridShape MatrixFactorisation::grid_shape(WorkerId workers) const {
+  const GridShape shape = choose_grid(ratings_, users_.size(), items_.size(), padded_rank(rank()), workers);
+  // A unit costs microseconds however few ratings it has, and every iteration plans and runs all of them.
+  constexpr std::uint64_t kAlwaysFine = std::uint64_t{1} << 20;
+  const std::uint64_t units = std::uint64_t{shape.stripes} * shape.blocks;
+  const std::uint64_t most = std::max(kAlwaysFine, ratings_);
+  if (workers == 0 || units <= most) return shape;
+  throw usage_error("--workers: " + std::to_string(workers) + " workers and as many blocks of items or more make " +
+                    std::to_string(units) + " units of work in an iteration, for " + std::to_string(ratings_) +
+                    " ratings: planning them would take far longer than the training; expected at most " +
+                    std::to_string(static_cast<std::uint64_t>(std::sqrt(static_cast<double>(most)))) + " workers");
 }
 
 MemoryEstimate MatrixFactorisation::memory(WorkerId workers) const {

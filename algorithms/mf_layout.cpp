@@ -78,6 +78,7 @@ std::vector<std::uint32_t> by_falling_count(std::span<const std::uint32_t> count
 
 /// Stable sort of `records` by (column, row) radix digits so that rows ascend and, within a row, columns.
 void sort_cell(std::vector<Local>& records, std::vector<Local>& scratch, std::size_t rows, std::size_t columns) {
+  if (records.size() < 2) return;  // most cells of a fine grid; and a part without ids has no digits to sort by
   constexpr unsigned kDigitBits = 12;
   scratch.resize(records.size());
   std::vector<std::uint32_t> start;

@@ -194,6 +194,12 @@ TEST(MfLayout, rows_and_columns_without_ratings_have_a_place_too) {
   EXPECT_EQ(triples_of(grid).size(), 1U);
 }
 
+TEST(MfLayout, a_grid_of_many_more_parts_than_ids_holds_every_rating) {
+  const CellGrid grid = grid_of(zipf_ratings(30, 20, 400), 30, 20, 300, 300);
+  EXPECT_EQ(triples_of(grid).size(), 400U);
+  EXPECT_EQ(grid.moments(serial_for).count, 400U);
+}
+
 TEST(MfLayout, the_grid_depends_on_the_size_of_the_data) {
   EXPECT_EQ(choose_grid(1, 1, 1, 16, 0).stripes, 1U);
   EXPECT_EQ(choose_grid(10'000'000, 100'000, 20'000, 16, 0).stripes, 16U);

@@ -73,6 +73,14 @@ class Usage(CommandLine):
         self.train(data, self.dir / "r", "--seed", expect=USAGE)
         self.refused("train", "mf", data, "--out", "--seed", "3", says="--out needs a value")
 
+    def test_workers_out_of_proportion_to_the_data(self):
+        data, out = self.ratings(), self.dir / "r"
+        done = self.train(data, out, "--workers", "5000", expect=USAGE)
+        self.assertIn("25000000 units of work in an iteration, for 1500 ratings", done.stderr)
+        self.assertIn("expected at most 1024 workers", done.stderr)
+        self.assertFalse(out.exists())
+        self.train(data, out, "--workers", "300", "--iterations", "1", timeout=20)
+
     def test_missing_and_surplus_arguments(self):
         data = self.ratings()
         self.refused("train", "mf", says="DATA is missing")
