@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "engine/error.h"
@@ -40,11 +41,8 @@ void add_options(CLI::App& app, ParamSet& set) {
       app.add_flag_function("--" + name + ",!--no-" + name,
                             [&set, name](std::int64_t count) { set.set(name, count > 0 ? "true" : "false"); });
     } else {
-      app.add_option_function<std::string>("--" + name, [&set, name](const std::string& value) {
-        if (value.starts_with("--"))
-          throw usage_error("--" + name + " needs a value, got option " + orrery::quoted(value));
-        set.set(name, value);
-      });
+      app.add_option_function<std::string>("--" + name,
+                                           [&set, name](const std::string& value) { set.set(name, value); });
     }
   }
 }
@@ -68,7 +66,62 @@ void parse_words(CLI::App& app, Words words) {
   }
 }
 
+/// "--rank needs a value (integer [1, 4096]: number of factors)".
+std::string needs_value(const ParamInfo& info) {
+  const std::string range = info.range.empty() ? "" : " " + info.range;
+  return "--" + info.name + " needs a value (" + info.type + range + ": " + info.doc + ")";
+}
+
+/// A word that is an option: its name without dashes, and what stands behind its '='.
+struct OptionWord {
+  explicit OptionWord(const std::string& word)
+      : name(word.substr(2, std::min(word.find('='), word.size()) - 2)),
+        value(word.find('=') == std::string::npos ? std::nullopt : std::optional{word.substr(word.find('=') + 1)}) {}
+  std::string name;
+  std::optional<std::string> value;
+};
+
+/// The value of an option at words[at], with `at` moved to it when it is a word of its own.
+std::string value_behind(const ParamInfo& info, const OptionWord& option, Words words, std::size_t& at) {
+  const bool in_next = !option.value && at + 1 < words.size();
+  const std::string value = in_next ? words[++at] : option.value.value_or("");
+  if (!in_next && value.empty()) throw usage_error(needs_value(info) + ", got nothing");
+  if (value.starts_with("--")) throw usage_error(needs_value(info) + ", got option " + orrery::quoted(value));
+  return value;
+}
+
 }  // namespace
+
+std::optional<ParamInfo> Arguments::option_info(const std::string& name) const {
+  for (const Group& group : groups_) {
+    for (ParamInfo& info : group.set->describe()) {
+      if (info.name == name || (info.type == "bool" && "no-" + info.name == name)) return std::move(info);
+    }
+  }
+  return std::nullopt;
+}
+
+void Arguments::check_values(Words words) const {
+  std::map<std::string, std::string> given;  // by the parameter's name: "--clip" and "--no-clip" are one
+  for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    if (!words[i].starts_with("--")) continue;
+    const OptionWord option(words[i]);
+    const std::optional<ParamInfo> info = option_info(option.name);
+    if (!info) continue;
+    if (info->type == "bool") {
+      const auto [before, is_new] = given.emplace(info->name, option.name);
+      if (!is_new && before->second != option.name) {
+        throw usage_error("--" + before->second + " and --" + option.name + " exclude each other; both are given");
+      }
+      continue;
+    }
+    const std::string value = value_behind(*info, option, words, i);
+    const auto [before, is_new] = given.emplace(info->name, value);
+    if (is_new) continue;
+    throw usage_error("--" + info->name + ": expected one value, got two: " + orrery::quoted(before->second) + " and " +
+                      orrery::quoted(value));
+  }
+}
 
 bool Arguments::parse(Words words) {
   // Help wins over whatever else is wrong on the line: that is when people ask for it.
@@ -76,6 +129,7 @@ bool Arguments::parse(Words words) {
     print(help());
     return false;
   }
+  check_values(words);
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();
@@ -165,7 +219,7 @@ std::optional<std::string> first_positional(Words words, std::span<const std::st
 
 std::optional<std::string> option_value(Words words, const std::string& option) {
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == option && i + 1 < words.size()) return words[i + 1];
+    if (words[i] == option && i + 1 < words.size() && !words[i + 1].starts_with("--")) return words[i + 1];
     if (words[i].starts_with(option + "=")) return words[i].substr(option.size() + 1);
   }
   return std::nullopt;

@@ -47,6 +47,10 @@ class Arguments {
   };
   std::string usage() const;
   std::vector<std::string> option_names() const;
+  /// The description of an option's parameter, nothing for an option that is not known.
+  std::optional<ParamInfo> option_info(const std::string& name) const;
+  /// @throws Error (usage) for an option without its value and for one that is given twice.
+  void check_values(Words words) const;
   /// What CLI11 did not know. @throws Error (usage) for options among them and for too many.
   std::vector<std::string> positionals_of(const std::vector<std::string>& extras) const;
   void check_required(std::size_t positionals_given) const;
