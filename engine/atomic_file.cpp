@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <fstream>
 #include <streambuf>
 #include <system_error>
 #include <utility>
@@ -53,28 +54,29 @@ bool still_linked(int descriptor, const fs::path& path) {
          by_descriptor.st_ino == by_path.st_ino && by_descriptor.st_dev == by_path.st_dev;
 }
 
-/// Opens with `open_one(temporary)` under the first free number, locked. Sets `temporary`; throws an output error.
+/// Opens with `open_one(temporary)` under the first free number, locked. Sets `temporary`; throws an output error that
+/// says `named`.
 template <class OpenOne>
-int open_locked(const fs::path& path, fs::path& temporary, OpenOne open_one) {
+int open_locked(const fs::path& path, const fs::path& named, fs::path& temporary, OpenOne open_one) {
   const std::string prefix = temporary_prefix(path);
   for (unsigned number = 0;; ++number) {
     temporary = directory_of(path) / (prefix + std::to_string(number));
     const int descriptor = open_one(temporary);
     if (descriptor < 0) {
       if (errno == EEXIST) continue;
-      throw output_error(path.string(), errno);
+      throw output_error(named.string(), errno);
     }
     if (lock_now(descriptor) && still_linked(descriptor, temporary)) return descriptor;
     ::close(descriptor);
   }
 }
 
-void write_all(int descriptor, const char* data, std::size_t size, const fs::path& path) {
+void write_all(int descriptor, const char* data, std::size_t size, const fs::path& named) {
   while (size > 0) {
     const ssize_t written = ::write(descriptor, data, size);
     if (written < 0) {
       if (errno == EINTR) continue;
-      throw output_error(path.string(), errno);
+      throw output_error(named.string(), errno);
     }
     data += written;
     size -= static_cast<std::size_t>(written);
@@ -104,8 +106,9 @@ class AtomicFile::Buffer : public std::streambuf {
   AtomicFile& file_;
 };
 
-AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
-  descriptor_ = open_locked(path_, temporary_, [](const fs::path& temporary) {
+AtomicFile::AtomicFile(fs::path path, fs::path named)
+    : path_(std::move(path)), named_(named.empty() ? path_ : std::move(named)) {
+  descriptor_ = open_locked(path_, named_, temporary_, [](const fs::path& temporary) {
     return ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   });
   pending_.reserve(kBufferBytes);
@@ -117,7 +120,7 @@ AtomicFile::~AtomicFile() {
   ::close(descriptor_);
 }
 
-void AtomicFile::fail(int error_number) const { throw output_error(path_.string(), error_number); }
+void AtomicFile::fail(int error_number) const { throw output_error(named_.string(), error_number); }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
   write(std::string_view{reinterpret_cast<const char*>(bytes.data()), bytes.size()});
@@ -128,7 +131,7 @@ void AtomicFile::write(std::string_view text) {
   size_ += text.size();
   if (pending_.size() + text.size() > kBufferBytes) flush();
   if (text.size() >= kBufferBytes) {
-    write_all(descriptor_, text.data(), text.size(), path_);
+    write_all(descriptor_, text.data(), text.size(), named_);
   } else {
     pending_.append(text);
   }
@@ -144,7 +147,7 @@ std::ostream& AtomicFile::stream() {
 }
 
 void AtomicFile::flush() {
-  write_all(descriptor_, pending_.data(), pending_.size(), path_);
+  write_all(descriptor_, pending_.data(), pending_.size(), named_);
   pending_.clear();
 }
 
@@ -156,17 +159,31 @@ void AtomicFile::commit() {
   // Closed after the rename: until then the lock must keep cleaners off the temporary name.
   const int descriptor = std::exchange(descriptor_, -1);
   if (::close(descriptor) != 0) fail(errno);
-  sync_directory(directory_of(path_));
+  sync_directory(directory_of(path_), directory_of(named_));
 }
 
-void write_file(const fs::path& path, std::string_view text) {
-  AtomicFile file(path);
+void write_file(const fs::path& path, std::string_view text, const fs::path& named) {
+  AtomicFile file(path, named);
   file.write(text);
   file.commit();
 }
 
+std::string read_file(const fs::path& path, std::uintmax_t most) {
+  std::error_code error;
+  const std::uintmax_t size = fs::file_size(path, error);  // an error for a directory too, which a stream would open
+  if (error) throw data_error(path.string(), "cannot be read: " + error.message());
+  if (size > most) throw data_error(path.string(), "is too large: " + std::to_string(size) + " bytes");
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw data_error(path.string(), "cannot be read: " + std::generic_category().message(errno));
+  std::string text(static_cast<std::size_t>(size), '\0');
+  if (!file.read(text.data(), static_cast<std::streamsize>(size))) {
+    throw data_error(path.string(), "cannot be read as a whole");
+  }
+  return text;
+}
+
 AtomicDirectory::AtomicDirectory(fs::path path) : path_(std::move(path)) {
-  descriptor_ = open_locked(path_, temporary_, [](const fs::path& temporary) {
+  descriptor_ = open_locked(path_, path_, temporary_, [](const fs::path& temporary) {
     if (::mkdir(temporary.c_str(), 0777) != 0) return -1;
     const int descriptor = ::open(temporary.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor < 0 && errno == ENOENT) errno = EEXIST;  // a cleaner was faster: take the next number
@@ -183,7 +200,7 @@ AtomicDirectory::~AtomicDirectory() {
 
 void AtomicDirectory::commit() {
   if (descriptor_ < 0) throw output_error(path_.string(), EBADF);
-  sync_directory(temporary_);
+  sync_directory(temporary_, path_);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
     if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR) throw output_error(path_.string(), errno);
     replace_old();
@@ -202,7 +219,7 @@ void AtomicDirectory::replace_old() {
   }
   std::error_code error;
   fs::remove_all(old, error);
-  if (error) throw output_error(old.string(), error.value());
+  if (error) throw output_error(path_.string(), error.value());
 }
 
 std::size_t remove_orphans(const fs::path& directory) {
@@ -229,15 +246,16 @@ std::size_t remove_orphans(const fs::path& directory) {
   return removed;
 }
 
-void sync_directory(const fs::path& directory) {
+void sync_directory(const fs::path& directory, const fs::path& named) {
+  const std::string name = (named.empty() ? directory : named).string();
   const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) throw output_error(directory.string(), errno);
+  if (descriptor < 0) throw output_error(name, errno);
   const int result = ::fsync(descriptor);
   const int error_number = errno;
   ::close(descriptor);
   // Some network file systems cannot sync a directory; the rename itself has succeeded there.
   if (result != 0 && error_number != EINVAL && error_number != ENOTSUP) {
-    throw output_error(directory.string(), error_number);
+    throw output_error(name, error_number);
   }
 }
 

@@ -22,7 +22,9 @@ namespace orrery {
 /// throws an output error that names the final file.
 class AtomicFile {
  public:
-  explicit AtomicFile(std::filesystem::path path);
+  /// Errors call the file `named` where that is not its own path: in a directory that has its final name still before
+  /// it, or at the end of a link.
+  explicit AtomicFile(std::filesystem::path path, std::filesystem::path named = {});
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -46,6 +48,7 @@ class AtomicFile {
   [[noreturn]] void fail(int error_number) const;
 
   std::filesystem::path path_;
+  std::filesystem::path named_;
   std::filesystem::path temporary_;
   int descriptor_ = -1;
   std::uint64_t size_ = 0;
@@ -55,7 +58,10 @@ class AtomicFile {
 };
 
 /// Writes `text` to `path` as one AtomicFile.
-void write_file(const std::filesystem::path& path, std::string_view text);
+void write_file(const std::filesystem::path& path, std::string_view text, const std::filesystem::path& named = {});
+
+/// Reads `path` whole. Throws a data error with the reason when that fails or it has more than `most` bytes.
+std::string read_file(const std::filesystem::path& path, std::uintmax_t most = UINTMAX_MAX);
 
 /// A directory being filled, with the promises of AtomicFile. commit() puts it under its name; a directory that stood
 /// there before is exchanged for it in one step (renameat2) and then removed; where the file system has no exchange,
@@ -84,7 +90,8 @@ class AtomicDirectory {
 /// many. A missing directory holds none. What cannot be removed throws an output error.
 std::size_t remove_orphans(const std::filesystem::path& directory);
 
-/// fsync of a directory, so that a rename or unlink in it survives a power cut. Throws an output error.
-void sync_directory(const std::filesystem::path& directory);
+/// fsync of a directory, so that a rename or unlink in it survives a power cut. Throws an output error, which calls it
+/// `named` where that is given.
+void sync_directory(const std::filesystem::path& directory, const std::filesystem::path& named = {});
 
 }  // namespace orrery

@@ -1,7 +1,6 @@
 #include "engine/model_store.h"
 
 #include <array>
-#include <fstream>
 #include <sstream>
 #include <system_error>
 
@@ -72,19 +71,6 @@ std::string self_checksum(Json manifest) {
   return checksum_text(checksum(json_text(manifest)));
 }
 
-std::string read_small_file(const fs::path& path, std::uintmax_t most) {
-  std::error_code error;
-  const std::uintmax_t size = fs::file_size(path, error);
-  if (error) throw data_error(path.string(), "cannot be read: " + error.message());
-  if (size > most) throw data_error(path.string(), "is too large: " + std::to_string(size) + " bytes");
-  std::ifstream file(path, std::ios::binary);
-  std::string text(static_cast<std::size_t>(size), '\0');
-  if (!file.read(text.data(), static_cast<std::streamsize>(size))) {
-    throw data_error(path.string(), "cannot be read as a whole");
-  }
-  return text;
-}
-
 void check_sum(const fs::path& file, const ModelEntry& entry, std::uint64_t got) {
   if (got == entry.checksum) return;
   throw data_error(file.string(),
@@ -118,7 +104,7 @@ void ModelWriter::add_array(std::string_view name, NpyType type, const NpyShape&
   ModelEntry& entry = start_entry(name, false);
   entry.type = type;
   entry.shape = shape;
-  AtomicFile file(directory_.temporary() / entry.file);
+  AtomicFile file(directory_.temporary() / entry.file, directory_.path() / entry.file);
   Checksum sum;
   write_npy(
       [&](std::span<const std::byte> bytes) {
@@ -134,7 +120,7 @@ void ModelWriter::add_array(std::string_view name, NpyType type, const NpyShape&
 void ModelWriter::add_text(std::string_view name, std::span<const std::string> lines) {
   ModelEntry& entry = start_entry(name, true);
   entry.shape = {lines.size()};
-  AtomicFile file(directory_.temporary() / entry.file);
+  AtomicFile file(directory_.temporary() / entry.file, directory_.path() / entry.file);
   Checksum sum;
   for (const std::string& line : lines) {
     if (line.find('\n') != std::string::npos) {
@@ -160,7 +146,7 @@ std::string ModelWriter::finish(std::string_view metadata) {
                 {"arrays", Json::array()}, {"texts", Json::array()}};
   for (const ModelEntry& entry : entries_) manifest[entry.is_text ? "texts" : "arrays"].push_back(to_json(entry));
   manifest["manifest_checksum"] = self_checksum(manifest);
-  write_file(directory_.temporary() / kManifest, json_text(manifest, 2) + "\n");
+  write_file(directory_.temporary() / kManifest, json_text(manifest, 2) + "\n", directory_.path() / kManifest);
   directory_.commit();
   return sum;
 }
@@ -172,7 +158,7 @@ ModelReader::ModelReader(const fs::path& directory) : path_(model_directory(dire
 
 void ModelReader::read_manifest() {
   const fs::path file = path_ / kManifest;
-  const Json manifest = parse_json(read_small_file(file, kLargestManifest));
+  const Json manifest = parse_json(read_file(file, kLargestManifest));
   if (!manifest.is_object()) throw data_error(file.string(), "is not JSON: cut short or damaged");
   try {
     if (manifest.value("format", std::string{}) != kFormat)
@@ -265,7 +251,7 @@ std::vector<std::string> ModelReader::read_text(std::string_view name) const {
   const ModelEntry& entry = this->entry(name);
   const fs::path file = path_ / entry.file;
   if (!entry.is_text) throw data_error(file.string(), "is an array, expected texts");
-  const std::string text = read_small_file(file, entry.bytes);
+  const std::string text = read_file(file, entry.bytes);
   check_sum(file, entry, checksum(text));
   std::vector<std::string> lines;
   for (std::size_t at = 0; at < text.size();) {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -131,11 +129,8 @@ std::string to_json(const RunRecord& record) {
 void write_run_record(const fs::path& path, const RunRecord& record) { write_file(path, to_json(record)); }
 
 RunRecord read_run_record(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw data_error(path.string(), "cannot be read");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) throw data_error(path.string(), "cannot be read");
-  const Json json = parse_json(text);
+  const Json json = parse_json(read_file(path));
+  if (json.is_discarded()) throw data_error(path.string(), "is no run record: not JSON; cut short or damaged");
   if (!json.is_object()) throw data_error(path.string(), "is no run record: not a JSON object");
   try {
     return record_from(json);

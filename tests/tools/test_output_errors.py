@@ -51,6 +51,7 @@ class Output(CommandLine):
         self.assertIn(done.returncode, (DONE, OUTPUT), done.stdout + done.stderr)
         if done.returncode == OUTPUT:
             self.assertIn("cannot write", done.stderr)
+            self.assertNotIn(".tmp-", done.stderr)  # names that nobody asked for say nothing to anybody
         self.check_run_is_whole(out)
 
 
