@@ -9,6 +9,7 @@
 #include <charconv>
 #include <system_error>
 
+#include "engine/data/input_file.h"
 #include "engine/error.h"
 
 namespace orrery::tools {
@@ -186,6 +187,7 @@ std::string read_text_file(const std::string& path) {
     text.append(buffer.data(), static_cast<std::size_t>(got));
   }
   ::close(descriptor);
+  text.erase(0, byte_order_mark(path, text));
   return text;
 }
 

@@ -18,7 +18,7 @@ struct TomlEntry {
 
 /// @throws Error (data) with `file`, line and column. A key that stands twice in its table is an error.
 std::vector<TomlEntry> parse_toml(std::string_view file, std::string_view text);
-/// Reads a file whole. @throws Error (data) when it cannot be read.
+/// Reads a file whole, without a UTF-8 byte order mark. @throws Error (data) when it cannot be read or is UTF-16.
 std::string read_text_file(const std::string& path);
 /// `text` as a TOML string that parse_toml gives back.
 std::string toml_string(std::string_view text);

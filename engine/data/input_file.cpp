@@ -30,6 +30,15 @@ int open_input(const std::string& path) {
 
 }  // namespace
 
+std::size_t byte_order_mark(std::string_view file, std::string_view text) {
+  const bool low_first = text.starts_with("\xFF\xFE");
+  if (low_first || text.starts_with("\xFE\xFF")) {
+    throw data_error(file, std::string{"expected UTF-8 or ASCII text, got UTF-16 (byte order mark "} +
+                               (low_first ? "FF FE)" : "FE FF)"));
+  }
+  return text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
+}
+
 // Undoes gzip, member after member, straight from the raw bytes. An error is kept until everything before it is out.
 class InputFile::Inflater {
  public:
@@ -132,6 +141,7 @@ InputFile::InputFile(std::string path) : path_(std::move(path)), fd_(open_input(
     gzip_ = got == 2 && mark[0] == '\x1f' && mark[1] == '\x8b';
     seekable_ = S_ISREG(status.st_mode) && !gzip_;
     if (gzip_) inflater_ = std::make_unique<Inflater>(*this);
+    skip_byte_order_mark();
   } catch (...) {
     ::close(fd_);
     throw;
@@ -181,6 +191,11 @@ std::string_view InputFile::peek(std::size_t bytes) {
   return head_;
 }
 
+void InputFile::skip_byte_order_mark() {
+  mark_bytes_ = byte_order_mark(path_, peek(3));
+  head_.erase(0, mark_bytes_);
+}
+
 std::size_t InputFile::read(std::span<char> to) {
   std::size_t done = 0;
   if (head_used_ < head_.size()) {
@@ -196,7 +211,8 @@ std::size_t InputFile::read(std::span<char> to) {
 std::size_t InputFile::read_at(std::uint64_t offset, std::span<char> to) const {
   std::size_t done = 0;
   while (done < to.size()) {
-    const ssize_t got = ::pread(fd_, to.data() + done, to.size() - done, static_cast<off_t>(offset + done));
+    const ssize_t got =
+        ::pread(fd_, to.data() + done, to.size() - done, static_cast<off_t>(mark_bytes_ + offset + done));
     if (got < 0 && errno == EINTR) continue;
     const std::size_t count = check_read(got, path_);
     if (count == 0) break;

@@ -17,7 +17,7 @@ class SeekableSource final : public PieceSource {
  public:
   SeekableSource(const InputFile& file, const ReadOptions& options, TextStart start)
       : file_(file), piece_bytes_(options.piece_bytes), wave_pieces_(options.wave_pieces), next_(start.offset) {
-    bytes_ = file.disk_bytes();
+    bytes_ = file.content_bytes();
     char last = '\n';
     if (bytes_ > 0) file.read_at(bytes_ - 1, std::span{&last, 1});
     final_newline_ = last == '\n';

@@ -42,6 +42,31 @@ TEST_F(InputFiles, undoes_gzip_whatever_its_members_and_the_steps_of_reading) {
   }
 }
 
+TEST_F(InputFiles, begins_behind_a_utf_8_byte_order_mark) {
+  const std::string text = long_text(), mark = "\xEF\xBB\xBF";
+  for (const std::string& spelling : {mark + text, gzip(mark + text), gzip(mark) + gzip(text)}) {
+    InputFile input(file("f", spelling));
+    EXPECT_EQ(input.peek(10).substr(0, 10), text.substr(0, 10));
+    EXPECT_EQ(all_of(input, 1000), text);
+  }
+  const InputFile input(file("f", mark + text));
+  std::string part(20, '\0');
+  EXPECT_EQ(input.content_bytes(), text.size());
+  EXPECT_EQ(input.read_at(text.size() - 10, part), 10U);
+  EXPECT_EQ(part.substr(0, 10), text.substr(text.size() - 10));
+  EXPECT_EQ(InputFile(file("f", mark)).peek(10), "");
+  EXPECT_EQ(InputFile(file("f", "\xEF\xBB")).peek(10), "\xEF\xBB") << "half a mark is none";
+}
+
+TEST_F(InputFiles, is_never_utf_16) {
+  const std::string low_first{"\xFF\xFE\x31\x00", 4}, high_first{"\xFE\xFF\x00\x31", 4};
+  for (const std::string& spelling : {low_first, gzip(low_first)}) {
+    EXPECT_EQ(error_of([&] { InputFile input(file("f", spelling)); }),
+              path("f") + ": expected UTF-8 or ASCII text, got UTF-16 (byte order mark FF FE)");
+  }
+  EXPECT_THAT(error_of([&] { InputFile input(file("f", high_first)); }), HasSubstr("FE FF"));
+}
+
 TEST_F(InputFiles, hands_out_everything_before_the_place_where_gzip_data_is_cut) {
   const std::string text = long_text(), packed = gzip(text);
   for (const std::size_t keep :

@@ -62,6 +62,31 @@ class BadRatings(CommandLine):
         self.assertIn(str(self.dir / "folder"), done.stderr)
         self.assertFalse((self.dir / "r").exists())
 
+    def test_utf_16(self):
+        text, start = ratings_text(), "expected UTF-8 or ASCII text, got UTF-16 (byte order mark "
+        for content, mark in ((b"\xff\xfe" + text.encode("utf-16-le"), "FF FE"),
+                              (b"\xfe\xff" + text.encode("utf-16-be"), "FE FF")):
+            self.refused(content, start + mark + ")")
+            self.refused(gzip.compress(content), start + mark + ")", name="bad.txt.gz")
+            for form in ("ratings", "matrix-market", "svmlight", "docword", "text", "edges", "csv"):
+                done = self.run_orrery("data", "info", self.write("wide", content), "--format", form, expect=DATA)
+                self.assertIn(start + mark, done.stderr)
+
+    def test_utf_16_in_the_other_texts_of_a_command(self):
+        data = self.ratings()
+        wide = self.write("wide.txt", b"\xff\xfe" + ratings_text().encode("utf-16-le"))
+        corpus = self.write("corpus.txt", "2\n3\n2\n1 1 1\n2 3 1\n")
+        self.train(data, self.dir / "ok", "--iterations", "1")
+        for words in (("train", "mf", data, "--valid", wide, "--out", self.dir / "r"),
+                      ("train", "mf", data, "--config", wide, "--out", self.dir / "r"),
+                      ("data", "info", corpus, "--vocab", wide), ("data", "split", wide, "--out", self.dir / "r"),
+                      ("data", "convert", wide, "--to", "matrix-market", "--out", self.dir / "r"),
+                      ("predict", "--model", self.dir / "ok", wide, "--out", self.dir / "r")):
+            with self.subTest(words):
+                done = self.run_orrery(*words, expect=DATA)
+                self.assertIn(f"{wide}: expected UTF-8 or ASCII text, got UTF-16", done.stderr)
+                self.assertFalse((self.dir / "r").exists())
+
     def test_missing_file(self):
         done = self.train(self.dir / "nowhere", self.dir / "r", expect=DATA)
         self.assertIn(str(self.dir / "nowhere"), done.stderr)
@@ -144,6 +169,30 @@ class BadModels(CommandLine):
         (out / "model" / "manifest.json").write_text("{")
         self.run_orrery("evaluate", "--model", out, data, expect=DATA)
 
+    def test_verify_says_what_it_cannot_read_and_why(self):
+        _, out = self.trained()
+        record, manifest = out / "run.json", out / "model" / "manifest.json"
+        array = next((out / "model").glob("*.npy"))
+        for file, content, says in ((record, None, "No such file"), (record, "folder", "Is a directory"),
+                                    (record, b"{", "cut short or damaged"), (record, b"[]", "not a JSON object"),
+                                    (manifest, None, "holds no model"), (manifest, "folder", "Is a directory"),
+                                    (manifest, b"{", "cut short or damaged"), (array, None, "No such file"),
+                                    (array, "folder", "Is a directory"), (array, b"", "expected")):
+            with self.subTest((file.name, content)):
+                whole = file.read_bytes()
+                file.unlink()
+                if content == "folder":
+                    file.mkdir()
+                elif content is not None:
+                    file.write_bytes(content)
+                done = self.run_orrery("verify", out, expect=DATA)
+                self.assertIn(str(out), done.stderr)
+                self.assertIn(says, done.stderr)
+                if content == "folder":
+                    file.rmdir()
+                file.write_bytes(whole)
+        self.run_orrery("verify", out)
+
     def test_an_unknown_user(self):
         _, out = self.trained()
         done = self.run_orrery("recommend", "--model", out, "--user", "nobody", expect=None)
@@ -176,6 +225,18 @@ class Accepted(CommandLine):
         text = ratings_text()
         plain = self.accepted(text)["result"]["model_checksum"]
         self.assertEqual(self.accepted(text.replace("\n", "\r\n"))["result"]["model_checksum"], plain)
+
+    def test_a_utf_8_byte_order_mark_makes_no_difference(self):
+        mark, text = b"\xef\xbb\xbf", ratings_text().encode()
+        plain = self.accepted(text)["result"]["model_checksum"]
+        self.assertEqual(self.accepted(mark + text)["result"]["model_checksum"], plain)
+        self.assertEqual(self.accepted(gzip.compress(mark + text), name="odd.gz")["result"]["model_checksum"], plain)
+        header = b"user,item,rating\n" + text.replace(b" ", b",")
+        self.assertEqual(self.accepted(mark + header)["result"]["model_checksum"], plain)
+        config = self.write("run.toml", mark + b"seed = 7\n")
+        self.assertEqual(self.accepted(text, "--config", config)["parameters"]["seed"], 7)
+        bad = self.train(self.write("bad.txt", mark + b"a b x\n"), self.dir / "bad", expect=DATA)
+        self.assertIn("bad.txt:1:5: expected", bad.stderr)
 
     def test_missing_final_newline(self):
         text = ratings_text()
