@@ -240,6 +240,14 @@ ConvertResult convert_data(const std::string& input, const std::filesystem::path
     throw usage_error(std::string{format_name(from)} + " cannot be converted to " +
                       std::string{format_name(options.to)} + "; possible are " + convert_targets(from));
   }
+  refuse_option("--label", options.label, input, from, {DataFormat::csv, DataFormat::npy});
+  if (!options.label.empty() && options.to != DataFormat::svmlight) {
+    throw usage_error("--label: expected --to svmlight, got --to " + std::string{format_name(options.to)} +
+                      ": the other formats keep every column");
+  }
+  std::vector<DataFormat> corpora{DataFormat::docword, DataFormat::text};
+  if (options.to == DataFormat::docword) corpora.push_back(DataFormat::svmlight);
+  refuse_option("--vocab", options.vocabulary_path, input, from, corpora);
   return Converter(input, output, options, from).run();
 }
 

@@ -267,6 +267,8 @@ DataInfo data_info(const std::string& path, const InfoOptions& options) {
       throw usage_error("say the format of " + orrery::quoted(path) + ": a pipe cannot be read twice");
     format = detect_format(file).format;
   }
+  refuse_option("--label", options.label, path, format, {DataFormat::csv, DataFormat::npy});
+  refuse_option("--vocab", options.vocabulary_path, path, format, {DataFormat::docword, DataFormat::text});
   Json info;
   switch (format) {
     case DataFormat::ratings:

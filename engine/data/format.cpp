@@ -313,6 +313,15 @@ class HeadLooks {
 
 }  // namespace
 
+void refuse_option(std::string_view option, std::string_view value, std::string_view file, DataFormat format,
+                   const std::vector<DataFormat>& applies_to) {
+  if (value.empty() || std::find(applies_to.begin(), applies_to.end(), format) != applies_to.end()) return;
+  std::string names;
+  for (const DataFormat one : applies_to) names += (names.empty() ? "" : ", ") + std::string{format_name(one)};
+  throw usage_error(std::string{option} + ": expected data of format " + names + ", got " +
+                    std::string{format_name(format)} + " (" + std::string{file} + ")");
+}
+
 Recognised detect_format(InputFile& file, const std::vector<DataFormat>& allowed) {
   static const std::vector<DataFormat> kAll = {DataFormat::npy,      DataFormat::matrix_market, DataFormat::docword,
                                                DataFormat::svmlight, DataFormat::edges,         DataFormat::ratings,

@@ -58,6 +58,10 @@ std::vector<std::string_view> split_fields(std::string_view line, Separator sepa
 /// True when the whole field is a number for std::from_chars (NaN and infinity included).
 bool looks_like_number(std::string_view field);
 
+/// Throws usage_error when `option` ("--label") has a value but does not apply to the format that `file` has.
+void refuse_option(std::string_view option, std::string_view value, std::string_view file, DataFormat format,
+                   const std::vector<DataFormat>& applies_to);
+
 /// Recognises the format of a file from its first bytes. `allowed` names the formats that make sense to the caller;
 /// empty means all. Throws data_error when the content is empty or none of them fits.
 Recognised detect_format(InputFile& file, const std::vector<DataFormat>& allowed = {});
