@@ -79,7 +79,7 @@ void RunDirectory::take_lock() {
       const int reason = errno;
       const std::string holder = holder_of(lock_);
       ::close(lock_);
-      if (reason != EWOULDBLOCK) throw output_error(file.string(), reason);
+      if (reason != EWOULDBLOCK) throw output_error(path_.string(), reason);
       throw usage_error("--out " + path_.string() + ": in use by " + holder +
                         "; choose another directory or wait for it");
     }
@@ -103,10 +103,24 @@ bool RunDirectory::holds_run() const {
   return is_there(record_file()) || is_there(model_directory()) || is_there(checkpoint_directory());
 }
 
+bool RunDirectory::came_to_nothing() const {
+  if (!is_there(record_file()) || is_there(model_directory())) return false;
+  std::error_code none;  // no directory, no checkpoints
+  for (const fs::directory_entry& entry : fs::directory_iterator(checkpoint_directory(), none)) {
+    if (!entry.path().filename().string().starts_with('.')) return false;  // with a dot it is half written
+  }
+  try {
+    return !read_run_record(record_file()).finished();
+  } catch (const Error&) {  // nobody knows what a record that cannot be read is of: left alone
+    return false;
+  }
+}
+
 void RunDirectory::check_existing() {
   if (existing_ == ExistingRun::overwrite || !holds_run()) return;
   const std::string where = "--out " + path_.string();
   if (existing_ == ExistingRun::refuse) {
+    if (came_to_nothing()) return;
     throw usage_error(where + ": holds a run; --resume goes on with an unfinished one, --overwrite replaces it");
   }
   if (!is_there(record_file())) {
@@ -121,8 +135,10 @@ void RunDirectory::check_existing() {
   resumed_ = std::move(record);
 }
 
+bool RunDirectory::holds_remains() const { return existing_ == ExistingRun::refuse && is_there(record_file()); }
+
 std::size_t RunDirectory::begin() {
-  if (existing_ == ExistingRun::overwrite) {
+  if (existing_ == ExistingRun::overwrite || holds_remains()) {
     // run.json goes last: a crash on the way leaves a directory that still counts as a run, not one without a record.
     for (const char* name : {"model", "checkpoint", "metrics.jsonl", "plan.bin", "report.html", "run.json"}) {
       std::error_code error;

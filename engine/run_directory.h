@@ -14,7 +14,7 @@ namespace orrery {
 
 /// What to do with a run that is found in the directory.
 enum class ExistingRun {
-  refuse,    ///< a usage error
+  refuse,    ///< a usage error, unless it ended without a model and without a checkpoint: then it is replaced
   resume,    ///< go on with it; a usage error when it is finished
   overwrite  ///< replace it, at begin()
 };
@@ -31,9 +31,12 @@ class RunDirectory {
   RunDirectory& operator=(const RunDirectory&) = delete;
 
   /// To be called once, when the input has been read and the run is about to write: removes the run that is to be
-  /// overwritten and temporaries that a killed one left. Returns how many temporaries there were. A resumed run keeps
+  /// replaced and temporaries that a killed one left. Returns how many temporaries there were. A resumed run keeps
   /// its files.
   std::size_t begin();
+
+  /// Before begin(): will it remove what a run left that was not asked for, because it came to nothing?
+  bool holds_remains() const;
 
   const std::filesystem::path& path() const noexcept { return path_; }
   std::filesystem::path record_file() const { return path_ / "run.json"; }
@@ -48,6 +51,7 @@ class RunDirectory {
   void take_lock();
   void check_existing();
   bool holds_run() const;
+  bool came_to_nothing() const;
 
   std::filesystem::path path_;
   ExistingRun existing_;

@@ -61,6 +61,34 @@ TEST(RunDirectory, ARunIsRefusedUnlessItIsToBeReplaced) {
   }
 }
 
+TEST(RunDirectory, WhatARunThatCameToNothingLeftIsReplaced) {
+  for (const char* stopped_by : {"", "interrupt"}) {
+    const TemporaryDirectory directory;
+    write_run(directory.path(), stopped_by);
+    std::filesystem::remove_all(directory / "model");
+    write_bytes(directory / "checkpoint/.clock-3.ckpt.tmp-1-0", "half");
+    write_bytes(directory / "notes.txt", "mine");
+    RunDirectory run(directory.path(), ExistingRun::refuse);
+    EXPECT_TRUE(run.holds_remains());
+    EXPECT_TRUE(std::filesystem::exists(run.metrics_file())) << "nothing is lost before the run begins";
+    run.begin();
+    EXPECT_THAT(names_in(directory.path()), ElementsAre(".lock", "notes.txt"));
+  }
+}
+
+TEST(RunDirectory, ARecordAloneIsARunWhenItIsFinishedOrCannotBeReadOrHasACheckpoint) {
+  const auto refused = [](const std::string& stopped_by, const char* file, const char* content) {
+    const TemporaryDirectory directory;
+    write_run(directory.path(), stopped_by);
+    std::filesystem::remove_all(directory / "model");
+    write_bytes(directory / file, content);
+    expect_error(ErrorKind::usage, {"holds a run"}, [&] { RunDirectory(directory.path(), ExistingRun::refuse); });
+  };
+  refused("iterations", "metrics.jsonl", "");
+  refused("", "run.json", "{");
+  refused("", "checkpoint/clock-3.ckpt", "whole");
+}
+
 TEST(RunDirectory, OverwritingRemovesTheRunAndNothingElse) {
   const TemporaryDirectory directory;
   write_run(directory.path(), "iterations");
