@@ -11,7 +11,7 @@ Error refusal(const char* command) { return usage_error(std::string("this algori
 
 void Model::predict(const std::string&, const std::string&, Engine&, std::ostream&) const { throw refusal("predict"); }
 
-NamedValues Model::evaluate(const std::string&, const std::string&, Engine&) const { throw refusal("evaluate"); }
+ValueList Model::evaluate(const std::string&, const std::string&, Engine&) const { throw refusal("evaluate"); }
 
 void Model::infer(const std::string&, const std::string&, Engine&, std::ostream&) const { throw refusal("infer"); }
 

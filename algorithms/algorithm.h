@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/memory_estimate.h"
+#include "engine/metrics.h"
 #include "engine/model_store.h"
 #include "engine/params.h"
 #include "engine/schedule.h"
@@ -69,6 +70,9 @@ class Algorithm {
   virtual ParamSet& params() = 0;
   /// Default stopping rules; the command line overrides single fields.
   virtual StopRules default_stop() const = 0;
+  /// What can be said of a request before anything is read or made. @throws Error (usage) for a format that it does
+  /// not read or a start model that does not fit its parameters, (data) for one that cannot be read.
+  virtual void check(const DataRequest& request) const = 0;
   /// @throws Error (data) naming the place; engine is used for parallel loading and for warn().
   virtual void load(const DataRequest& request, Engine& engine) = 0;
   virtual DataSummary data_summary() const = 0;
@@ -82,8 +86,6 @@ class Algorithm {
   /// caller commits the writer.
   virtual void write_model(ModelWriter& writer) const = 0;
 };
-
-using NamedValues = std::vector<std::pair<std::string, double>>;
 
 /// One finding of `orrery verify`.
 struct Check {
@@ -99,7 +101,7 @@ class Model {
   /// One prediction a line, in the order of the input.
   virtual void predict(const std::string& data, const std::string& format, Engine& engine, std::ostream& out) const;
   /// The held-out metrics on `data`; the primary one first.
-  virtual NamedValues evaluate(const std::string& data, const std::string& format, Engine& engine) const;
+  virtual ValueList evaluate(const std::string& data, const std::string& format, Engine& engine) const;
   /// Latent state of unseen data, one row a line: `id value value …`.
   virtual void infer(const std::string& data, const std::string& format, Engine& engine, std::ostream& out) const;
   /// The `top` best items for `user` with their scores, best first, without those it has rated in training.

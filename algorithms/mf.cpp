@@ -96,6 +96,7 @@ class MatrixFactorisation final : public Algorithm {
     return stop;
   }
 
+  void check(const DataRequest& request) const override;
   void load(const DataRequest& request, Engine& engine) override;
   DataSummary data_summary() const override;
   WorkerId default_workers() const override { return static_cast<WorkerId>(grid_shape(0).stripes); }
@@ -140,7 +141,17 @@ void warn_all(const RatingsData& data, Engine& engine) {
   for (const std::string& warning : data.warnings) engine.warn(warning);
 }
 
+void MatrixFactorisation::check(const DataRequest& request) const {
+  if (!request.format.empty()) check_ratings_format(parse_format(request.format));
+  if (!request.init) return;
+  const std::size_t rank_before = rank_of_model(ModelReader(*request.init));
+  if (rank_before == rank()) return;
+  throw usage_error("--init: the model has rank " + std::to_string(rank_before) + ", this run has rank " +
+                    std::to_string(params_.rank));
+}
+
 void MatrixFactorisation::load(const DataRequest& request, Engine& engine) {
+  check(request);
   data_ = read_ratings(request.path, read_options(request.format, engine));
   warn_all(data_, engine);
   users_ = std::move(data_.users);
@@ -270,10 +281,6 @@ void MatrixFactorisation::initialise(MfState& state, const CellGrid& grid, std::
 
 void MatrixFactorisation::warm_start(MfState& state, const CellGrid& grid, Engine& engine) const {
   const MfModel before{ModelReader(*init_)};
-  if (before.rank() != rank()) {
-    throw usage_error("--init: the model has rank " + std::to_string(before.rank()) + ", this run has rank " +
-                      std::to_string(params_.rank));
-  }
   const auto known = before.copy_into(state, grid, users_, items_, scaling_);
   engine.warn("--init: " + std::to_string(known.first) + " of " + std::to_string(users_.size()) + " users and " +
               std::to_string(known.second) + " of " + std::to_string(items_.size()) +

@@ -123,6 +123,12 @@ void write_mf_model(ModelWriter& writer, const MfState& state, const CellGrid& g
   if (params.keep_seen) write_seen(writer, grid);
 }
 
+std::size_t rank_of_model(const ModelReader& reader) {
+  const NpyShape& shape = reader.entry("user_factors").shape;
+  if (shape.size() != 2 || shape[1] == 0) throw data_error(reader.path().string(), "user_factors is not a matrix");
+  return shape[1];
+}
+
 MfModel::MfModel(const ModelReader& reader) {
   const auto constants = reader.read<double>("constants");
   if (constants.size() != kConstants) {
@@ -132,9 +138,7 @@ MfModel::MfModel(const ModelReader& reader) {
   scaling_ = {constants[0], constants[1], static_cast<float>(constants[2]), static_cast<float>(constants[3]),
               constants[4] != 0.0};
   bias_damping_ = constants[7];
-  const NpyShape& shape = reader.entry("user_factors").shape;
-  if (shape.size() != 2 || shape[1] == 0) throw data_error(reader.path().string(), "user_factors is not a matrix");
-  rank_ = shape[1];
+  rank_ = rank_of_model(reader);
   read_side(reader, "user", users_);
   read_side(reader, "item", items_);
   factor_variance_ = mean_square(users_.factors);
@@ -217,11 +221,13 @@ ErrorSums MfModel::measure(const RatingsData& read, Engine& engine) const {
   });
 }
 
-NamedValues MfModel::evaluate(const std::string& data, const std::string& format, Engine& engine) const {
+ValueList MfModel::evaluate(const std::string& data, const std::string& format, Engine& engine) const {
   const RatingsData read = read_against(data, format, engine, false, &users_.ids, &items_.ids);
   const ErrorSums sums = measure(read, engine);
   const auto n = static_cast<double>(read.ratings.size());
-  return {{"rmse", std::sqrt(sums.squares / n)}, {"mae", sums.absolute / n}, {"ratings", n}};
+  return {{"rmse", std::sqrt(sums.squares / n)},
+          {"mae", sums.absolute / n},
+          {"ratings", static_cast<std::int64_t>(read.ratings.size())}};
 }
 
 std::vector<double> MfModel::ridge(const std::vector<std::pair<std::uint32_t, float>>& ratings) const {
@@ -315,7 +321,7 @@ std::vector<Check> MfModel::verify(const Run& run, Engine& engine) const {
   checks.push_back({"training error is not above that of the mean", train <= spread * (1 + 1e-6),
                     "rmse " + shortest_text(train) + ", spread " + shortest_text(spread)});
   if (run.valid && run.value) {
-    const double valid = evaluate(*run.valid, run.format, engine).front().second;
+    const double valid = number_in(evaluate(*run.valid, run.format, engine), "rmse");
     constexpr double kRounding = 1e-4;  // the model on disk is in rating units, training is in units of the spread
     checks.push_back({"held-out rmse is the one of run.json",
                       std::abs(valid - *run.value) <= kRounding * std::max(*run.value, 1e-3),

@@ -23,6 +23,10 @@ namespace orrery::mf {
 void write_mf_model(ModelWriter& writer, const MfState& state, const CellGrid& grid, const IdMap& users,
                     const IdMap& items, const Scaling& scaling, const MfParams& params);
 
+/// Without reading more than the manifest and the headers of its arrays. @throws Error (data) for another kind of
+/// model.
+std::size_t rank_of_model(const ModelReader& reader);
+
 class MfModel final : public Model {
  public:
   /// Reads the whole model. @throws Error (data) when arrays are missing or do not fit together.
@@ -33,7 +37,7 @@ class MfModel final : public Model {
   double predict(std::uint32_t user, std::uint32_t item) const;
 
   void predict(const std::string& data, const std::string& format, Engine& engine, std::ostream& out) const override;
-  NamedValues evaluate(const std::string& data, const std::string& format, Engine& engine) const override;
+  ValueList evaluate(const std::string& data, const std::string& format, Engine& engine) const override;
   /// Factors of users by ridge regression on their ratings of known items: `user bias f1 … fk` a line, in the order of
   /// the ids' indices. Users that the model knows are inferred anew from the given ratings alone.
   void infer(const std::string& data, const std::string& format, Engine& engine, std::ostream& out) const override;

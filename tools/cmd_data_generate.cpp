@@ -1,12 +1,12 @@
 // `orrery data generate KIND`: synthetic data with a known answer, printed so that a model can be held against it.
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "engine/data/generate.h"
 #include "engine/engine.h"
 #include "engine/error.h"
+#include "engine/metrics.h"
 #include "engine/params.h"
 #include "tools/commands.h"
 #include "tools/output.h"
@@ -15,8 +15,6 @@ namespace orrery::tools {
 
 namespace {
 
-using Answer = std::vector<std::pair<std::string, double>>;
-
 /// What every kind takes beside its plan.
 struct Common {
   std::string out;
@@ -24,18 +22,6 @@ struct Common {
   std::optional<int> threads;
   bool json = false;
 };
-
-void print_answer(const Answer& answer, bool json) {
-  if (json) {
-    nlohmann::ordered_json object = nlohmann::ordered_json::object();
-    for (const auto& [name, value] : answer) object[name] = value;
-    print(object.dump() + "\n");
-    return;
-  }
-  std::vector<std::vector<std::string>> rows;
-  for (const auto& [name, value] : answer) rows.push_back({name, shortest_text(value)});
-  print(aligned(rows));
-}
 
 /// Parses the words of one kind and lets `make` write the data and say the known answer.
 template <class Make>
@@ -53,7 +39,7 @@ int generate(const char* kind, const char* summary, ParamSet& plan, Common& comm
   EngineOptions options;
   options.threads = common.threads ? static_cast<unsigned>(*common.threads) : 0;
   Engine engine(options);
-  print_answer(make(engine.parallel_for_function()), common.json);
+  print_values(make(engine.parallel_for_function()), common.json);
   return kDone;
 }
 
@@ -84,8 +70,8 @@ int generate_ratings_file(Words words) {
                       throw usage_error("--test-share and --test-out belong together");
                     }
                     const RatingsTruth truth = write_ratings(plan, common.out, common.second, parallel);
-                    Answer answer{{"oracle_rmse", truth.oracle_rmse}};
-                    if (plan.test_fraction > 0) answer.emplace_back("oracle_rmse_test", truth.oracle_rmse_test);
+                    ValueList answer{{"oracle_rmse", truth.oracle_rmse}};
+                    if (plan.test_fraction > 0) answer.push_back({"oracle_rmse_test", truth.oracle_rmse_test});
                     return answer;
                   });
 }
@@ -105,8 +91,8 @@ int generate_sparse_file(Words words) {
   return generate("sparse", "Writes svmlight rows with labels from known sparse weights.", params, common, words,
                   [&](const ParallelFor& parallel) {
                     const SparseTruth truth = write_sparse(plan, common.out, parallel);
-                    Answer answer{{"oracle_loss", truth.oracle_loss}};
-                    if (plan.classes > 0) answer.emplace_back("oracle_accuracy", truth.oracle_accuracy);
+                    ValueList answer{{"oracle_loss", truth.oracle_loss}};
+                    if (plan.classes > 0) answer.push_back({"oracle_accuracy", truth.oracle_accuracy});
                     return answer;
                   });
 }
@@ -126,8 +112,8 @@ int generate_corpus_file(Words words) {
   return generate("corpus", "Writes a docword corpus from known topics.", params, common, words,
                   [&](const ParallelFor& parallel) {
                     const CorpusTruth truth = write_corpus(plan, common.out, common.second, parallel);
-                    return Answer{{"tokens", static_cast<double>(truth.tokens)},
-                                  {"oracle_log_likelihood", truth.oracle_log_likelihood}};
+                    return ValueList{{"tokens", static_cast<std::int64_t>(truth.tokens)},
+                                     {"oracle_log_likelihood", truth.oracle_log_likelihood}};
                   });
 }
 
@@ -144,7 +130,7 @@ int generate_graph_file(Words words) {
   return generate("graph", "Writes an R-MAT graph as an edge list.", params, common, words,
                   [&](const ParallelFor& parallel) {
                     write_graph(plan, common.out, parallel);
-                    return Answer{{"edges", static_cast<double>(plan.edges)}};
+                    return ValueList{{"edges", static_cast<std::int64_t>(plan.edges)}};
                   });
 }
 
@@ -160,7 +146,7 @@ int generate_dense_file(Words words) {
       .add("seed", plan.seed, "of all random numbers");
   return generate("dense", "Writes a table for regression, label last: CSV, or .npy by the name of --out.", params,
                   common, words, [&](const ParallelFor& parallel) {
-                    return Answer{{"oracle_loss", write_dense(plan, common.out, parallel).oracle_loss}};
+                    return ValueList{{"oracle_loss", write_dense(plan, common.out, parallel).oracle_loss}};
                   });
 }
 

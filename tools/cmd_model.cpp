@@ -62,17 +62,9 @@ int evaluate_command(Words words) {
   if (!arguments.parse(words)) return kDone;
   const auto model = open_model(options.model);
   Engine engine(options.engine_options());
-  const NamedValues values = model->evaluate(data, options.format, engine);
+  const ValueList values = model->evaluate(data, options.format, engine);
   say_warnings(engine);
-  if (json) {
-    nlohmann::ordered_json object;
-    for (const auto& [name, value] : values) object[name] = value;
-    print(object.dump() + "\n");
-    return kDone;
-  }
-  std::vector<std::vector<std::string>> rows;
-  for (const auto& [name, value] : values) rows.push_back({name, shortest_text(value)});
-  print(aligned(rows));
+  print_values(values, json);
   return kDone;
 }
 

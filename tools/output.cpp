@@ -11,6 +11,7 @@
 
 #include "engine/atomic_file.h"
 #include "engine/error.h"
+#include "engine/params.h"
 
 namespace orrery::tools {
 
@@ -97,9 +98,28 @@ void write_result(const std::string& path, const std::function<void(std::ostream
     write_stream(device.number, path, write);
     return;
   }
-  AtomicFile file(fs::exists(status) ? fs::canonical(path) : fs::path(path));
+  AtomicFile file(fs::exists(status) ? fs::canonical(path) : fs::path(path), path);
   write(file.stream());
   file.commit();
+}
+
+namespace {
+
+/// As JSON spells it, but for texts, which need no quotes here.
+std::string plain_text(const Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* real = std::get_if<double>(&value)) return shortest_text(*real);
+  if (const auto* count = std::get_if<std::int64_t>(&value)) return std::to_string(*count);
+  return std::get<bool>(value) ? "true" : "false";
+}
+
+}  // namespace
+
+void print_values(const ValueList& values, bool json) {
+  if (json) return print(to_json(values) + "\n");
+  std::vector<std::vector<std::string>> rows;
+  for (const NamedValue& item : values) rows.push_back({item.name, plain_text(item.value)});
+  print(aligned(rows));
 }
 
 std::string aligned(const std::vector<std::vector<std::string>>& rows) {

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/metrics.h"
+
 namespace orrery::tools {
 
 /// The reader of standard output is gone: nothing more to do, nothing to complain about.
@@ -27,6 +29,9 @@ void complain(std::string_view text);
 /// when it is
 /// "-". @throws Error (output), BrokenPipe, and what `write` throws.
 void write_result(const std::string& path, const std::function<void(std::ostream&)>& write);
+
+/// Prints names and values: one JSON object on a line, or a line each for people. @throws as print().
+void print_values(const ValueList& values, bool json);
 
 /// Columns padded to the widest cell, two blanks between, no blanks at the ends of lines.
 std::string aligned(const std::vector<std::vector<std::string>>& rows);

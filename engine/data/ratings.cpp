@@ -198,14 +198,17 @@ DataFormat format_of(InputFile& file, const RatingsOptions& options) {
   if (!options.format) {
     return file.peek(kHeadBytes).starts_with(kMatrixMarketBanner) ? DataFormat::matrix_market : DataFormat::ratings;
   }
-  if (*options.format != DataFormat::ratings && *options.format != DataFormat::matrix_market) {
-    throw usage_error("ratings can be read from the formats ratings and matrix-market, not from " +
-                      std::string{format_name(*options.format)});
-  }
+  check_ratings_format(*options.format);
   return *options.format;
 }
 
 }  // namespace
+
+void check_ratings_format(DataFormat format) {
+  if (format == DataFormat::ratings || format == DataFormat::matrix_market) return;
+  throw usage_error("ratings can be read from the formats ratings and matrix-market, not from " +
+                    std::string{format_name(format)});
+}
 
 RatingsData read_ratings(const std::string& path, const RatingsOptions& options) {
   InputFile file(path);

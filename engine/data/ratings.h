@@ -42,6 +42,8 @@ struct RatingsData {
   std::vector<std::string> warnings;
 };
 
+/// Throws usage_error for a format that read_ratings() does not read.
+void check_ratings_format(DataFormat format);
 /// Reads a ratings file. Cost: the text once, in parallel; 12 bytes a rating plus the ids. Throws data_error with file,
 /// line and column for the first bad line of the file, for an empty file and for one with nothing but comments.
 RatingsData read_ratings(const std::string& path, const RatingsOptions& options = {});

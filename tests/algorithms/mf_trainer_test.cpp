@@ -94,14 +94,6 @@ class MfTest : public testing::Test {
   fs::path directory_;
 };
 
-double value_of(const NamedValues& values, const std::string& name) {
-  for (const auto& [key, value] : values) {
-    if (key == name) return value;
-  }
-  ADD_FAILURE() << "no " << name;
-  return 0;
-}
-
 TEST_F(MfTest, the_same_workers_give_the_same_bits_on_any_threads_and_domains) {
   write_ratings("r", 120, 60, 4, 0.3, 0.1);
   const std::string expected = train_model("r", {}, with(1)).checksum;
@@ -203,8 +195,8 @@ TEST_F(MfTest, the_model_on_disk_predicts_as_the_training_measured) {
   const Outcome outcome = train_model("r", {}, with(2), 8, 10, "r.test");
   Engine engine(with(2));
   const auto model = open_mf(ModelReader(path("run")));
-  const NamedValues values = model->evaluate(path("r.test"), "", engine);
-  EXPECT_NEAR(value_of(values, "rmse"), *outcome.result.final.valid, 1e-4);
+  const ValueList values = model->evaluate(path("r.test"), "", engine);
+  EXPECT_NEAR(number_in(values, "rmse"), *outcome.result.final.valid, 1e-4);
   std::stringstream lines;
   model->predict(path("r.test"), "", engine, lines);
   std::ifstream in(path("r.test"));
@@ -216,7 +208,7 @@ TEST_F(MfTest, the_model_on_disk_predicts_as_the_training_measured) {
     squares += (rating - prediction) * (rating - prediction);
   }
   EXPECT_FALSE(lines >> prediction);
-  EXPECT_NEAR(std::sqrt(squares / static_cast<double>(count)), value_of(values, "rmse"), 1e-4);
+  EXPECT_NEAR(std::sqrt(squares / static_cast<double>(count)), number_in(values, "rmse"), 1e-4);
 }
 
 TEST_F(MfTest, biases_alone_beat_the_mean_and_factors_beat_biases) {
@@ -319,7 +311,7 @@ TEST_F(MfTest, edge_shapes_are_accepted) {
       return w.starts_with("rank 16 is above");
     })) << name;
     Engine engine(with(1));
-    EXPECT_LT(value_of(open_mf(ModelReader(path("run")))->evaluate(path(name), "", engine), "rmse"), 1.5) << name;
+    EXPECT_LT(number_in(open_mf(ModelReader(path("run")))->evaluate(path(name), "", engine), "rmse"), 1.5) << name;
   }
 }
 

@@ -39,6 +39,19 @@ class Data(CommandLine):
                 self.assertTrue(json.loads(done.stdout))
                 self.assertEqual(self.info(self.dir / kind)["format"], form)
 
+    def test_counts_are_integers(self):
+        for kind, count in (("corpus", "tokens"), ("graph", "edges")):
+            answer = json.loads(self.run_orrery("data", "generate", kind, "--out", self.dir / kind, "--json").stdout)
+            self.assertIsInstance(answer[count], int)
+        data = self.ratings()
+        self.train(data, self.dir / "r", "--iterations", "1")
+        measured = json.loads(self.run_orrery("evaluate", "--model", self.dir / "r", data, "--json").stdout)
+        self.assertIsInstance(measured["ratings"], int)
+        self.assertIsInstance(measured["rmse"], float)
+        lines = dict(line.split() for line in self.run_orrery("evaluate", "--model", self.dir / "r", data).stdout.splitlines())
+        self.assertEqual(lines["ratings"], str(measured["ratings"]))
+        self.assertEqual(float(lines["rmse"]), measured["rmse"])
+
     def test_a_model_comes_near_the_known_answer(self):
         words = ("data", "generate", "ratings", "--users", "500", "--items", "200", "--ratings", "40000", "--rank", "3", "--noise", "0.2")
         done = self.run_orrery(*words, "--out", self.dir / "train", "--test-share", "0.1", "--test-out", self.dir / "test", "--json")
