@@ -12,6 +12,7 @@
 #include "engine/metrics.h"
 #include "engine/simd.h"
 #include "numa/memory.h"
+#include "numa/topology.h"
 #include "numa/topology_report.h"
 #include "tools/commands.h"
 #include "tools/model_access.h"
@@ -46,6 +47,17 @@ std::string shell_word(const std::string& word) {
   std::string quoted_word = "'";
   for (const char c : word) quoted_word += c == '\'' ? std::string{"'\\''"} : std::string(1, c);
   return quoted_word + "'";
+}
+
+/// @throws Error (usage) for a topology or kernels that the engine would refuse.
+void check_machine(const RunOptions& options) {
+  static_cast<void>(options.engine_options());
+  if (options.topology.empty()) return;
+  try {
+    static_cast<void>(Topology::synthetic(options.topology));
+  } catch (const TopologyError& error) {
+    throw usage_error(std::string{"--topology: "} + error.what());
+  }
 }
 
 std::string to_json(const Fingerprint& fingerprint) {
@@ -91,6 +103,7 @@ int TrainRun::run() {
   return exit_code(result.stopped_by);
 }
 
+// What is wrong with the words is said before what stands in --out, which need not be looked at for it.
 void TrainRun::check_options() {
   options_.settle_consistency();
   if (!options_.memory_limit.empty()) parse_bytes("--memory-limit", options_.memory_limit);  // before hours of loading
@@ -103,6 +116,15 @@ void TrainRun::check_options() {
   if (options_.stop.patience > 0 && options_.valid.empty() && options_.params.was_set("patience")) {
     throw usage_error("--patience needs held-out data: --valid FILE");
   }
+  check_machine(options_);
+  request_.algorithm->check(data_request());
+}
+
+DataRequest TrainRun::data_request() const {
+  DataRequest data{.path = request_.data, .format = options_.format, .valid = {}, .init = {}};
+  if (!options_.valid.empty()) data.valid = options_.valid;
+  if (!options_.init.empty()) data.init = options_.init;
+  return data;
 }
 
 void TrainRun::open_engine() {
@@ -118,14 +140,13 @@ void TrainRun::open_engine() {
 
 void TrainRun::load() {
   const auto start = std::chrono::steady_clock::now();
-  DataRequest data{.path = request_.data, .format = options_.format, .valid = {}, .init = {}};
-  if (!options_.valid.empty()) data.valid = options_.valid;
-  if (!options_.init.empty()) data.init = options_.init;
   begin_step("loading " + request_.data);
-  request_.algorithm->load(data, *engine_);
+  request_.algorithm->load(data_request(), *engine_);
   seconds_loading_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   workers_ = options_.workers ? static_cast<WorkerId>(*options_.workers) : request_.algorithm->default_workers();
-  if (engine_->threads() > workers_) {
+  // Idle threads are worth a word only to somebody who chose one of the two numbers.
+  const bool chosen = options_.params.was_set("threads") || options_.params.was_set("workers");
+  if (chosen && engine_->threads() > workers_) {
     engine_->warn("more threads (" + std::to_string(engine_->threads()) + ") than workers (" +
                   std::to_string(workers_) + "): " + std::to_string(engine_->threads() - workers_) +
                   " have nothing to do");
@@ -225,6 +246,9 @@ std::string TrainRun::data_json() const {
 void TrainRun::start_files() {
   files_started_ = true;
   interrupt_.announce("finishing the iteration");
+  if (directory_->holds_remains()) {
+    progress_.note("replacing what a run that came to nothing (no model, no checkpoint) left in " + options_.out);
+  }
   const std::size_t orphans = directory_->begin();
   if (orphans > 0) engine_->warn("removed " + std::to_string(orphans) + " half-written files of a killed run");
   say_warnings();

@@ -41,6 +41,7 @@ class TrainRun {
 
  private:
   void check_options();
+  DataRequest data_request() const;
   void open_engine();
   void load();
   void check_memory();

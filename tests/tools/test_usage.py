@@ -5,7 +5,7 @@ import os
 import subprocess
 import unittest
 
-from support import CommandLine, DONE, NOT_REACHED, OUTPUT, USAGE, kBinary
+from support import CommandLine, DATA, DONE, NOT_REACHED, OUTPUT, USAGE, kBinary
 
 
 class Usage(CommandLine):
@@ -70,8 +70,16 @@ class Usage(CommandLine):
 
     def test_a_value_that_is_missing(self):
         data = self.ratings()
-        self.train(data, self.dir / "r", "--seed", expect=USAGE)
-        self.refused("train", "mf", data, "--out", "--seed", "3", says="--out needs a value")
+        start = ("train", "mf", data, "--out", self.dir / "r")
+        self.refused(*start, "--seed", says="--seed needs a value (integer: of all random numbers), got nothing")
+        self.refused(*start, "--rank", says="--rank needs a value (integer [1, 4096]: number of factors")
+        self.refused(*start, "--rank=", "5", says="--rank needs a value")
+        self.refused(*start, "--config", "--seed", "1", says="--config needs a value")
+        self.refused(*start, "--solver", says="--solver needs a value (choice sgd|als: ")
+        self.refused("train", "mf", data, "--out", "--seed", "3",
+                     says="--out needs a value (text: directory of the run), got option '--seed'")
+        self.refused("data", "info", data, "--format", says="--format needs a value")
+        self.refused("recommend", "--model", self.dir, "--user", says="--user needs a value")
 
     def test_workers_out_of_proportion_to_the_data(self):
         data, out = self.ratings(), self.dir / "r"
@@ -80,6 +88,13 @@ class Usage(CommandLine):
         self.assertIn("expected at most 1024 workers", done.stderr)
         self.assertFalse(out.exists())
         self.train(data, out, "--workers", "300", "--iterations", "1", timeout=20)
+
+    def test_idle_threads_are_a_warning_only_to_who_chose_a_number(self):
+        data = self.ratings()  # so few that there is one worker
+        for words, warned in (((), False), (("--threads", "3"), True), (("--workers", "1"), os.cpu_count() > 1)):
+            with self.subTest(words):
+                done = self.train(data, self.dir / "r", "--iterations", "1", "--overwrite", *words)
+                self.assertEqual("more threads" in done.stderr, warned, done.stderr)
 
     def test_missing_and_surplus_arguments(self):
         data = self.ratings()
@@ -91,7 +106,11 @@ class Usage(CommandLine):
         self.refused("recommend", "--model", self.dir, says="--user is missing")
 
     def test_an_option_twice(self):
-        self.train(self.ratings(), self.dir / "r", "--seed", "1", "--seed", "2", expect=USAGE)
+        start = ("train", "mf", self.ratings(), "--out", self.dir / "r")
+        self.refused(*start, "--seed", "1", "--seed=2", says="--seed: expected one value, got two: '1' and '2'")
+        self.refused(*start, "--out", "s", says="--out: expected one value, got two: ")
+        self.refused(*start, "--clip", "--no-clip", says="--clip and --no-clip exclude each other")
+        self.run_orrery("list", "--json", "--json")
 
     def test_staleness_and_consistency_must_agree(self):
         data = self.ratings()
@@ -104,6 +123,36 @@ class Usage(CommandLine):
     def test_a_schedule_that_the_algorithm_lacks(self):
         done = self.train(self.ratings(), self.dir / "r", "--schedule", "hybrid", expect=USAGE)
         self.assertIn("rotation", done.stderr)
+
+    def test_wrong_words_are_said_before_what_stands_in_out(self):
+        data, out = self.ratings(), self.dir / "r"
+        self.train(data, out, "--iterations", "1", "--rank", "4")
+        for words, says in ((("--topology", "x"), "--topology: "), (("--simd", "avx3"), "--simd: "),
+                            (("--format", "ratnigs"), "unknown format 'ratnigs'"),
+                            (("--format", "docword"), "not from docword"),
+                            (("--init", out, "--rank", "8"), "--init: the model has rank 4, this run has rank 8")):
+            with self.subTest(words):
+                self.refused("train", "mf", data, "--out", out, *words, says=says)
+        done = self.train(data, out, "--init", self.dir / "nowhere", expect=DATA)
+        self.assertIn("nowhere: holds no model", done.stderr)
+
+    def test_options_that_do_not_apply_to_the_data(self):
+        ratings, table = self.ratings(), self.write("table.csv", "1.5,2.5,3.5\n4.5,5.5,6.5\n")
+        edges, words = self.write("graph.txt", "1 2\n2 3\n"), self.write("words.txt", "one\ntwo\n")
+        sparse = self.write("rows.txt", "1 1:0.5 2:0.25\n-1 2:0.5\n")
+        for data, option, value in ((ratings, "--label", "1"), (ratings, "--vocab", words), (edges, "--label", "1"),
+                                    (edges, "--vocab", words), (table, "--vocab", words), (sparse, "--label", "1"),
+                                    (sparse, "--vocab", words)):
+            with self.subTest((data, option)):
+                self.refused("data", "info", data, option, value, says=f"{option}: expected data of format ")
+        self.run_orrery("data", "info", table, "--label", "3")
+        convert = lambda data, to: ("data", "convert", data, "--to", to, "--out", self.dir / "out")
+        self.refused(*convert(ratings, "matrix-market"), "--label", "1", says="--label: expected data of format csv, npy")
+        self.refused(*convert(ratings, "matrix-market"), "--vocab", words, says="--vocab: expected data of format")
+        self.refused(*convert(table, "npy"), "--label", "1", says="--label: expected --to svmlight, got --to npy")
+        self.refused(*convert(sparse, "csv"), "--vocab", words, says="--vocab: expected data of format docword, text")
+        self.assertFalse((self.dir / "out").exists())
+        self.run_orrery(*convert(table, "svmlight"), "--label", "1")
 
     def test_resume_and_overwrite_exclude_each_other(self):
         self.train(self.ratings(), self.dir / "r", "--resume", "--overwrite", expect=USAGE)
@@ -143,6 +192,11 @@ class Usage(CommandLine):
 
     def test_a_diverging_rate_is_the_callers_fault(self):
         self.refused_after_loading("--rate", "1e10", says="a smaller --rate helps")
+        # What it left is of no use to anybody, so the next try needs no --overwrite.
+        self.assertFalse((self.dir / "run/model").exists())
+        done = self.train(self.ratings(), self.dir / "run", "--iterations", "1")
+        self.assertIn("replacing what a run that came to nothing", done.stderr)
+        self.assertEqual(len(self.metrics(self.dir / "run")), 1)
 
     def refused_after_loading(self, *words, says):
         done = self.run_orrery("train", "mf", self.ratings(), "--out", str(self.dir / "run"), *words, expect=USAGE)
