@@ -1,7 +1,6 @@
 // split, convert and info: nothing is lost or changed on the way, and what makes no sense is refused without a trace.
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "engine/data/convert.h"
@@ -12,13 +11,13 @@
 #include "engine/data/ratings.h"
 #include "engine/data/sparse_rows.h"
 #include "engine/data/split.h"
+#include "engine/json.h"
 #include "tests/data/data_test_support.h"
 
 namespace orrery::testing {
 namespace {
 
 using ::testing::HasSubstr;
-using Json = nlohmann::json;
 
 class Commands : public DataTest {
  protected:
@@ -35,7 +34,7 @@ class Commands : public DataTest {
     options.label = label;
     return convert_data(from, path(name), options);
   }
-  Json info(const std::string& name) { return Json::parse(data_info(name).json); }
+  Json info(const std::string& name) { return parse_json(data_info(name).json); }
 };
 
 std::multiset<std::string> lines_of(const std::string& text) {

@@ -4,14 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "engine/json.h"
 #include "tests/engine/files.h"
 
 namespace orrery {
 namespace {
 
-using nlohmann::ordered_json;
 using test::expect_error;
 using test::TemporaryDirectory;
 using test::write_bytes;
@@ -50,7 +49,7 @@ RunResult some_result() {
 TEST(RunRecord, HasTheKeysThatOthersRelyOnInTheirOrder) {
   RunRecord record = some_record();
   record.result = some_result();
-  const ordered_json json = ordered_json::parse(to_json(record));
+  const Json json = parse_json(to_json(record));
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.push_back(key);
   EXPECT_THAT(keys, testing::ElementsAre("orrery", "command", "algorithm", "parameters", "data", "topology", "threads",
@@ -103,7 +102,7 @@ TEST(RunRecord, ANumberThatIsNoneIsNull) {
 TEST(RunRecord, ArgumentsThatAreNoUtf8AreRecordedAllTheSame) {
   RunRecord record = some_record();
   record.command.emplace_back("na\xefve");
-  EXPECT_TRUE(ordered_json::parse(to_json(record)).is_object());
+  EXPECT_TRUE(parse_json(to_json(record)).is_object());
 }
 
 TEST(RunRecord, WhatIsNoRecordIsADataError) {
