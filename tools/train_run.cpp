@@ -90,7 +90,6 @@ int TrainRun::run() {
   load();
   check_memory();
   prepare();
-  begin_step("looking for a checkpoint");
   find_checkpoint();
   stop_if_interrupted();
   start_files();
@@ -128,7 +127,6 @@ DataRequest TrainRun::data_request() const {
 }
 
 void TrainRun::open_engine() {
-  begin_step("starting threads");
   EngineOptions engine_options = options_.engine_options();
   engine_options.before_body = [this] { stop_if_interrupted(); };
   const std::optional<RunRecord>& before = directory_->resumed();
@@ -222,6 +220,7 @@ void TrainRun::find_checkpoint() {
   checkpoints_ = std::make_unique<CheckpointStore>(directory_->checkpoint_directory(), mine);
   if (!session_.resume) return;
   if (directory_->resumed()) compare_with_record(mine);
+  begin_step("looking for a checkpoint");
   CheckpointStore::Found found = checkpoints_->newest_valid();
   for (const std::string& reason : found.refused) engine_->warn("checkpoint not used: " + reason);
   resume_from_ = std::move(found.checkpoint);

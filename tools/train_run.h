@@ -73,7 +73,7 @@ class TrainRun {
   const SessionOptions& session_;
   Progress& progress_;
   InterruptGuard interrupt_;
-  std::string doing_;
+  std::string doing_ = "starting threads";
   bool files_started_ = false;
 
   std::unique_ptr<RunDirectory> directory_;
