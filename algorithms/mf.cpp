@@ -214,7 +214,6 @@ MemoryEstimate MatrixFactorisation::memory(WorkerId workers) const {
       .add("tables of the grid", shape.stripes * shape.blocks, 256)
       .add("ids and counts", rows, 48)
       .add("model", rows, row_bytes);
-  if (params_.solver == Solver::als) estimate.add("ratings by user and by item", ratings_, 16);
   if (valid_) {
     estimate.add("held-out ratings", valid_ratings_, sizeof(Rating)).add("best model so far", rows, row_bytes);
   }
@@ -334,7 +333,7 @@ Training MatrixFactorisation::prepare_sgd(Engine& engine) {
 
 Training MatrixFactorisation::prepare_als(Engine& engine) {
   prepared_->trainee = std::make_unique<AlsTrainee>(prepared_->grid, prepared_->state, &prepared_->holdout, scaling_,
-                                                    kernels(engine.simd()), engine.parallel_for_function());
+                                                    kernels(engine.simd()));
   Training training;
   training.schedule = &prepared_->slices;
   training.trainee = prepared_->trainee.get();

@@ -19,27 +19,32 @@ class AlsTrainee final : public MfTrainee {
   static constexpr Clock kClocksPerIteration = 2;
   static constexpr std::uint32_t kSlices = 4;  ///< of a worker's unit; for DataParallelSchedule
 
-  /// Borrows everything; the penalties are those in the state's sides. Keeps the ratings by row and by column: 16 bytes
-  /// a rating beside the grid. Cost: one pass over the grid for each.
+  /// Borrows everything; the penalties are those in the state's sides.
   AlsTrainee(const CellGrid& grid, MfState& state, const Holdout* holdout, const Scaling& scaling,
-             const Kernels& kernels, const ParallelFor& parallel);
+             const Kernels& kernels);
 
-  /// Scratch: 12 bytes for each rating of the row with the most, and about (rank + 80)² floats.
+  /// Scratch: 8 bytes for each rating of the slice, which are sorted out of the grid (a pass over the worker's part
+  /// of it, little beside the solves); 12 for each of the row with the most; and about (rank + 80)² floats.
   void run_unit(const WorkUnit& unit, UnitContext& context) override;
 
  private:
-  /// Rows or columns, by internal id, with their ratings.
+  /// Rows or columns, by internal id.
   struct Half {
     std::vector<float*> factors;
     std::vector<Side*> sides;
+    std::vector<std::uint32_t> slices;  ///< workers · kSlices + 1 ids
+  };
+  /// The ratings of the ids [first, last), each one's together, in the order of blocks or stripes.
+  struct Slice {
+    std::uint32_t first = 0;
     std::vector<std::uint64_t> begin;  ///< ids + 1
     std::vector<std::uint32_t> other;  ///< internal id on the other side
     std::vector<float> values;
-    std::vector<std::uint32_t> slices;  ///< workers · kSlices + 1 ids
   };
-  void collect(const ParallelFor& parallel);
   void cut_slices(Half& half, const Axis& axis) const;
-  void solve(const Half& mine, const Half& other, std::uint32_t first, std::uint32_t last) const;
+  Slice row_slice(std::size_t stripe, std::uint32_t first, std::uint32_t last) const;
+  Slice column_slice(std::uint32_t first, std::uint32_t last) const;
+  void solve(const Slice& slice, const Half& mine, const Half& other) const;
 
   Half rows_, columns_;
 };
