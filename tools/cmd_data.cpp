@@ -1,7 +1,6 @@
 // `orrery data info | generate | split | convert`: data sets described, made, cut and respelled. The work is done by
 // engine/data; what stands here is words in and words out.
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -14,6 +13,7 @@
 #include "engine/data/split.h"
 #include "engine/engine.h"
 #include "engine/error.h"
+#include "engine/json.h"
 #include "engine/params.h"
 #include "tools/commands.h"
 #include "tools/output.h"
@@ -112,11 +112,11 @@ int split_command(Words words) {
   }
   const SplitResult result = split_data(data, training, test, split);
   if (options.json) {
-    const nlohmann::ordered_json object{{"format", format_name(result.recognised.format)},
-                                        {"training", result.training},
-                                        {"test", result.test},
-                                        {"files", {training.string(), test.string()}}};
-    print(object.dump() + "\n");
+    const Json object{{"format", format_name(result.recognised.format)},
+                      {"training", result.training},
+                      {"test", result.test},
+                      {"files", {training.string(), test.string()}}};
+    print(json_text(object) + "\n");
     return kDone;
   }
   print(aligned({{"format", result.recognised.describe()},
@@ -145,10 +145,10 @@ int convert_command(Words words) {
   const ConvertResult result = convert_data(data, out, convert);
   for (const std::string& warning : result.warnings) complain("orrery: warning: " + warning + "\n");
   if (options.json) {
-    nlohmann::ordered_json object{{"from", format_name(result.from.format)}, {"to", target}, {"items", result.items}};
+    Json object{{"from", format_name(result.from.format)}, {"to", target}, {"items", result.items}};
     object["files"] = {out};
     for (const fs::path& file : result.also_files) object["files"].push_back(file.string());
-    print(object.dump() + "\n");
+    print(json_text(object) + "\n");
     return kDone;
   }
   std::string text =

@@ -1,10 +1,10 @@
 // `orrery list` and `orrery describe`: what the registry and the parameter descriptions say, for people or as JSON.
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "algorithms/algorithm.h"
 #include "engine/error.h"
+#include "engine/json.h"
 #include "tools/commands.h"
 #include "tools/output.h"
 #include "tools/run_options.h"
@@ -12,8 +12,6 @@
 namespace orrery::tools {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json params_json(const ParamSet& params) {
   Json list = Json::array();
@@ -73,7 +71,7 @@ int list_command(Words words) {
     list.push_back(info_json(algorithm->info()));
     rows.push_back({entry.name, algorithm->info().title});
   }
-  print(json ? list.dump(2) + "\n" : aligned(rows));
+  print(json ? json_text(list, 2) + "\n" : aligned(rows));
   return kDone;
 }
 
@@ -91,7 +89,7 @@ int describe_command(Words words) {
     Json object = info_json(algorithm->info());
     object["parameters"] = params_json(algorithm->params());
     object["options"] = params_json(run.params);
-    print(object.dump(2) + "\n");
+    print(json_text(object, 2) + "\n");
   } else {
     print(description(*algorithm, run));
   }

@@ -1,10 +1,10 @@
 // The commands on a finished model: predict, infer, evaluate, recommend, verify.
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "engine/engine.h"
 #include "engine/error.h"
+#include "engine/json.h"
 #include "engine/params.h"
 #include "engine/run_record.h"
 #include "tools/commands.h"
@@ -88,9 +88,9 @@ int recommend_command(Words words) {
   }
   const auto items = model->recommend(user, top);
   if (json) {
-    auto list = nlohmann::ordered_json::array();
+    auto list = Json::array();
     for (const auto& [item, score] : items) list.push_back({{"item", item}, {"score", score}});
-    print(list.dump() + "\n");
+    print(json_text(list) + "\n");
     return kDone;
   }
   std::string text;

@@ -1,11 +1,11 @@
 #include "tools/model_access.h"
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "engine/checksum.h"
 #include "engine/error.h"
+#include "engine/json.h"
 #include "engine/model_store.h"
 #include "engine/run_record.h"
 #include "tools/output.h"
@@ -15,7 +15,7 @@ namespace orrery::tools {
 namespace {
 
 std::unique_ptr<Model> open_model(const ModelReader& reader) {
-  const auto metadata = nlohmann::json::parse(reader.metadata(), nullptr, false);
+  const auto metadata = parse_json(reader.metadata());
   const std::string file = (reader.path() / "manifest.json").string();
   if (!metadata.is_object() || !metadata.contains("algorithm") || !metadata["algorithm"].is_string()) {
     throw data_error(file, "does not say which algorithm the model is of");
@@ -28,18 +28,18 @@ std::unique_ptr<Model> open_model(const ModelReader& reader) {
 }
 
 Model::Run recorded_run(const RunRecord& record, const std::string& file) try {
-  const auto data = nlohmann::json::parse(record.data_json);
+  const auto data = parse_json(record.data_json);
   Model::Run run;
   if (!data.contains("path") || !data.contains("checksum"))
     throw data_error(file, "does not say what it was trained on");
   run.data = data["path"].get<std::string>();
-  const auto parameters = nlohmann::json::parse(record.parameters_json);
+  const auto parameters = parse_json(record.parameters_json);
   run.format = parameters.value("format", std::string{});
   if (data.contains("valid")) run.valid = data["valid"].get<std::string>();
   run.data_checksum = parse_checksum(data["checksum"].get<std::string>()).value_or(0);
   run.value = record.result->value;
   return run;
-} catch (const nlohmann::json::exception& error) {
+} catch (const Json::exception& error) {
   throw data_error(file, std::string{"data or parameters are not as a run writes them: "} + error.what());
 }
 

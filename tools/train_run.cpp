@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "engine/checksum.h"
 #include "engine/error.h"
+#include "engine/json.h"
 #include "engine/memory_estimate.h"
 #include "engine/metrics.h"
 #include "engine/simd.h"
@@ -23,8 +23,6 @@
 namespace orrery::tools {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 ExistingRun existing_run(const SessionOptions& session) {
   if (session.resume && session.overwrite) throw usage_error("--resume and --overwrite exclude each other");
@@ -63,7 +61,7 @@ void check_machine(const RunOptions& options) {
 std::string to_json(const Fingerprint& fingerprint) {
   Json object = Json::object();
   for (const auto& [key, value] : fingerprint.items()) object[key] = value;
-  return object.dump();
+  return json_text(object);
 }
 
 /// The command that goes on with this run.
@@ -204,7 +202,7 @@ Fingerprint TrainRun::fingerprint() const {
 void TrainRun::compare_with_record(const Fingerprint& mine) const {
   for (const auto& [name, text] : directory_->resumed()->more_json) {
     if (name != "fingerprint") continue;
-    const Json recorded = Json::parse(text);
+    const Json recorded = parse_json(text);
     Fingerprint there;
     for (const auto& [key, value] : recorded.items()) there.add(key, value.get<std::string>());
     const std::string differences = mine.differences(there);
@@ -237,9 +235,9 @@ std::string TrainRun::data_json() const {
   const DataSummary summary = request_.algorithm->data_summary();
   Json data{
       {"path", absolute(request_.data)}, {"format", summary.format}, {"checksum", checksum_text(summary.checksum)}};
-  for (const auto& [name, text] : summary.shape) data[name] = Json::parse(text);
+  for (const auto& [name, text] : summary.shape) data[name] = parse_json(text);
   if (!options_.valid.empty()) data["valid"] = absolute(options_.valid);
-  return data.dump();
+  return json_text(data);
 }
 
 void TrainRun::start_files() {
@@ -253,12 +251,12 @@ void TrainRun::start_files() {
   say_warnings();
   record_.command = request_.command;
   record_.algorithm = request_.algorithm->info().name;
-  Json parameters = Json::parse(request_.algorithm->params().to_json());
-  const Json common = Json::parse(options_.params.to_json());
+  Json parameters = parse_json(request_.algorithm->params().to_json());
+  const Json common = parse_json(options_.params.to_json());
   for (const auto& [name, value] : common.items()) {
     if (name != "out") parameters[name] = value;
   }
-  record_.parameters_json = parameters.dump();
+  record_.parameters_json = json_text(parameters);
   record_.data_json = data_json();
   record_.format = request_.algorithm->data_summary().format;
   record_.topology_json = topology_record(engine_->topology());
@@ -268,7 +266,7 @@ void TrainRun::start_files() {
   record_.consistency = to_string(options_.consistency);
   record_.staleness = options_.staleness;
   record_.schedule = training_.schedule->name();
-  record_.more_json.emplace_back("schedule_reason", Json(training_.schedule_reason).dump());
+  record_.more_json.emplace_back("schedule_reason", json_text(Json(training_.schedule_reason)));
   record_.simd = std::string{to_string(engine_->simd())};
   record_.seed = options_.seed;
   record_.warnings = engine_->warnings();
@@ -307,10 +305,10 @@ std::string TrainRun::write_model() {
   const Algorithm& algorithm = *request_.algorithm;
   const Json metadata{{"orrery", orrery_version()},
                       {"algorithm", algorithm.info().name},
-                      {"parameters", Json::parse(request_.algorithm->params().to_json())}};
+                      {"parameters", parse_json(request_.algorithm->params().to_json())}};
   ModelWriter writer(directory_->path());
   algorithm.write_model(writer);
-  std::string checksum = writer.finish(metadata.dump());
+  std::string checksum = writer.finish(json_text(metadata));
   progress_.clear();
   return checksum;
 }

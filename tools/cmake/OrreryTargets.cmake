@@ -4,8 +4,10 @@ add_library(orrery_options INTERFACE)
 add_library(orrery::options ALIAS orrery_options)
 set_target_properties(orrery_options PROPERTIES EXPORT_NAME options)
 install(TARGETS orrery_options EXPORT orreryTargets)
-# No -ffast-math anywhere and no contraction outside kernels: bits at staleness 0 are a promise (DESIGN, section 5).
-set(orrery_compile_options -Wall -Wextra -Wconversion -Wshadow -ffp-contract=off -fno-omit-frame-pointer)
+# No -ffast-math anywhere and no contraction outside kernels: bits at staleness 0 are a promise (DESIGN, section 5). Who
+# links the libraries inherits that, since their headers hold arithmetic (random.h).
+target_compile_options(orrery_options INTERFACE -ffp-contract=off)
+set(orrery_compile_options -Wall -Wextra -Wconversion -Wshadow -fno-omit-frame-pointer)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   list(APPEND orrery_compile_options -Wno-restrict) # false reports on std::string + (GCC bug 105651)
 endif()
