@@ -35,6 +35,7 @@ struct AlgorithmInfo {
   std::string data;       ///< formats it reads
   std::string metric;     ///< primary metric: key in metrics.jsonl's `valid`, result.metric
   bool smaller_is_better = true;
+  bool objective_is_residual = false;  ///< it says how far the state is from a solution: --tolerance bounds it
   std::vector<std::string> schedules;  ///< that it offers; the first is what `auto` takes
 };
 
@@ -84,7 +85,7 @@ class Algorithm {
   virtual Training prepare(Engine& engine, WorkerId workers, std::uint64_t seed, const std::string& schedule) = 0;
   /// Writes the state as a model: arrays, id maps, and what a Model needs to know. Returns nothing half-done: the
   /// caller commits the writer.
-  virtual void write_model(ModelWriter& writer) const = 0;
+  virtual void write_model(ModelWriter& writer, Engine& engine) const = 0;
 };
 
 /// One finding of `orrery verify`.

@@ -102,7 +102,7 @@ class MatrixFactorisation final : public Algorithm {
   WorkerId default_workers() const override { return static_cast<WorkerId>(grid_shape(0).stripes); }
   MemoryEstimate memory(WorkerId workers) const override;
   Training prepare(Engine& engine, WorkerId workers, std::uint64_t seed, const std::string& schedule) override;
-  void write_model(ModelWriter& writer) const override;
+  void write_model(ModelWriter& writer, Engine& engine) const override;
 
  private:
   /// @throws Error (usage) for so many workers that the grid is out of proportion to the data.
@@ -342,8 +342,9 @@ Training MatrixFactorisation::prepare_als(Engine& engine) {
   return training;
 }
 
-void MatrixFactorisation::write_model(ModelWriter& writer) const {
-  write_mf_model(writer, prepared_->state, prepared_->grid, users_, items_, scaling_, params_);
+void MatrixFactorisation::write_model(ModelWriter& writer, Engine& engine) const {
+  write_mf_model(writer, prepared_->state, prepared_->grid, users_, items_, scaling_, params_,
+                 engine.parallel_for_function());
 }
 
 }  // namespace

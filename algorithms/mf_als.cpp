@@ -6,19 +6,6 @@
 namespace orrery::mf {
 namespace {
 
-/// Visits the batches of a cell: visit(row in the stripe, columns in the block, values).
-template <class Visit>
-void for_each_batch(const Cell& cell, Visit&& visit) {
-  const std::span columns(cell.columns);
-  const std::span values(cell.values);
-  std::size_t batch = 0, rating = 0;
-  for (std::size_t n = kMaxBatch; n >= 1; --n) {
-    for (std::uint32_t b = 0; b < cell.batches[n - 1]; ++b, ++batch, rating += n) {
-      visit(cell.rows[batch], columns.subspan(rating, n), values.subspan(rating, n));
-    }
-  }
-}
-
 /// Where the ratings of each id of [first, last) begin when they lie one id after the other.
 std::vector<std::uint64_t> begins(const Axis& axis, std::uint32_t first, std::uint32_t last) {
   std::vector<std::uint64_t> begin(last - first + std::size_t{1}, 0);

@@ -69,6 +69,19 @@ struct Cell {
   std::size_t bytes() const noexcept;
 };
 
+/// Visits the batches of a cell: visit(row in the stripe, columns in the block, values).
+template <class Visit>
+void for_each_batch(const Cell& cell, Visit&& visit) {
+  const std::span<const std::uint16_t> columns(cell.columns);
+  const std::span<const float> values(cell.values);
+  std::size_t batch = 0, rating = 0;
+  for (std::size_t n = kMaxBatch; n >= 1; --n) {
+    for (std::uint32_t b = 0; b < cell.batches[n - 1]; ++b, ++batch, rating += n) {
+      visit(cell.rows[batch], columns.subspan(rating, n), values.subspan(rating, n));
+    }
+  }
+}
+
 /// Sums for mean and variance. Always combined in one fixed order.
 struct Moments {
   std::uint64_t count = 0;

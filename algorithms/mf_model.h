@@ -19,9 +19,10 @@
 
 namespace orrery::mf {
 
-/// Writes the state. Peak memory: 4 bytes a rating for the list of what was rated (with keep_seen).
+/// Writes the state. Peak memory: 4 bytes a rating for the list of what was rated (with keep_seen), and 8 for those of
+/// one stripe a thread.
 void write_mf_model(ModelWriter& writer, const MfState& state, const CellGrid& grid, const IdMap& users,
-                    const IdMap& items, const Scaling& scaling, const MfParams& params);
+                    const IdMap& items, const Scaling& scaling, const MfParams& params, const ParallelFor& parallel);
 
 /// Without reading more than the manifest and the headers of its arrays. @throws Error (data) for another kind of
 /// model.

@@ -114,6 +114,16 @@ AtomicFile::AtomicFile(fs::path path, fs::path named)
   pending_.reserve(kBufferBytes);
 }
 
+AtomicFile::AtomicFile(AtomicDirectory& directory, std::string_view name)
+    : path_(directory.temporary() / name),
+      named_(directory.path() / name),
+      temporary_(path_),
+      directory_(&directory),
+      descriptor_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
+  if (descriptor_ < 0) fail(errno);
+  pending_.reserve(kBufferBytes);
+}
+
 AtomicFile::~AtomicFile() {
   if (descriptor_ < 0) return;
   ::unlink(temporary_.c_str());
@@ -154,6 +164,11 @@ void AtomicFile::flush() {
 void AtomicFile::commit() {
   if (descriptor_ < 0) fail(EBADF);
   flush();
+  if (directory_ != nullptr) {
+    directory_->unsynced_.push_back({descriptor_, named_.filename().string()});
+    descriptor_ = -1;
+    return;
+  }
   if (::fsync(descriptor_) != 0) fail(errno);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
   // Closed after the rename: until then the lock must keep cleaners off the temporary name.
@@ -162,8 +177,8 @@ void AtomicFile::commit() {
   sync_directory(directory_of(path_), directory_of(named_));
 }
 
-void write_file(const fs::path& path, std::string_view text, const fs::path& named) {
-  AtomicFile file(path, named);
+void write_file(const fs::path& path, std::string_view text) {
+  AtomicFile file(path);
   file.write(text);
   file.commit();
 }
@@ -192,14 +207,28 @@ AtomicDirectory::AtomicDirectory(fs::path path) : path_(std::move(path)) {
 }
 
 AtomicDirectory::~AtomicDirectory() {
+  close_files();
   if (descriptor_ < 0) return;
   std::error_code ignored;  // a destructor cannot report; what stays is an orphan that the next run removes
   fs::remove_all(temporary_, ignored);
   ::close(descriptor_);
 }
 
+void AtomicDirectory::sync_files() {
+  for (const Unsynced& file : unsynced_) {
+    if (::fsync(file.descriptor) != 0) throw output_error((path_ / file.name).string(), errno);
+  }
+  close_files();
+}
+
+void AtomicDirectory::close_files() noexcept {
+  for (const Unsynced& file : unsynced_) ::close(file.descriptor);
+  unsynced_.clear();
+}
+
 void AtomicDirectory::commit() {
   if (descriptor_ < 0) throw output_error(path_.string(), EBADF);
+  sync_files();
   sync_directory(temporary_, path_);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
     if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR) throw output_error(path_.string(), errno);

@@ -12,8 +12,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace orrery {
+
+class AtomicDirectory;
 
 /// One file being written. Construct = the temporary file exists and is open; commit() = it stands under its name, on
 /// disk; destruct without commit = the temporary is gone and an older file of that name is untouched. Not for use by
@@ -22,9 +25,11 @@ namespace orrery {
 /// throws an output error that names the final file.
 class AtomicFile {
  public:
-  /// Errors call the file `named` where that is not its own path: in a directory that has its final name still before
-  /// it, or at the end of a link.
+  /// Errors call the file `named` where that is not its own path: at the end of a link.
   explicit AtomicFile(std::filesystem::path path, std::filesystem::path named = {});
+  /// A file of a directory that is being filled: it needs no temporary name of its own, and commit() leaves the fsync
+  /// to the directory's, so that the disk is waited for once.
+  AtomicFile(AtomicDirectory& directory, std::string_view name);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -50,6 +55,7 @@ class AtomicFile {
   std::filesystem::path path_;
   std::filesystem::path named_;
   std::filesystem::path temporary_;
+  AtomicDirectory* directory_ = nullptr;  ///< of whose files this is one
   int descriptor_ = -1;
   std::uint64_t size_ = 0;
   std::string pending_;
@@ -58,7 +64,7 @@ class AtomicFile {
 };
 
 /// Writes `text` to `path` as one AtomicFile.
-void write_file(const std::filesystem::path& path, std::string_view text, const std::filesystem::path& named = {});
+void write_file(const std::filesystem::path& path, std::string_view text);
 
 /// Reads `path` whole. Throws a data error with the reason when that fails or it has more than `most` bytes.
 std::string read_file(const std::filesystem::path& path, std::uintmax_t most = UINTMAX_MAX);
@@ -76,14 +82,23 @@ class AtomicDirectory {
   /// Where files may be put until commit().
   const std::filesystem::path& temporary() const noexcept { return temporary_; }
   const std::filesystem::path& path() const noexcept { return path_; }
+  /// fsync of the files, fsync of the directory, rename, fsync of its parent.
   void commit();
 
  private:
+  friend class AtomicFile;
+  struct Unsynced {
+    int descriptor;
+    std::string name;
+  };
+  void sync_files();
+  void close_files() noexcept;
   void replace_old();
 
   std::filesystem::path path_;
   std::filesystem::path temporary_;
   int descriptor_ = -1;
+  std::vector<Unsynced> unsynced_;
 };
 
 /// Removes the temporary files and directories in `directory` (not below it) whose writer is gone, and returns how

@@ -104,7 +104,7 @@ void ModelWriter::add_array(std::string_view name, NpyType type, const NpyShape&
   ModelEntry& entry = start_entry(name, false);
   entry.type = type;
   entry.shape = shape;
-  AtomicFile file(directory_.temporary() / entry.file, directory_.path() / entry.file);
+  AtomicFile file(directory_, entry.file);
   Checksum sum;
   write_npy(
       [&](std::span<const std::byte> bytes) {
@@ -120,7 +120,7 @@ void ModelWriter::add_array(std::string_view name, NpyType type, const NpyShape&
 void ModelWriter::add_text(std::string_view name, std::span<const std::string> lines) {
   ModelEntry& entry = start_entry(name, true);
   entry.shape = {lines.size()};
-  AtomicFile file(directory_.temporary() / entry.file, directory_.path() / entry.file);
+  AtomicFile file(directory_, entry.file);
   Checksum sum;
   for (const std::string& line : lines) {
     if (line.find('\n') != std::string::npos) {
@@ -146,7 +146,9 @@ std::string ModelWriter::finish(std::string_view metadata) {
                 {"arrays", Json::array()}, {"texts", Json::array()}};
   for (const ModelEntry& entry : entries_) manifest[entry.is_text ? "texts" : "arrays"].push_back(to_json(entry));
   manifest["manifest_checksum"] = self_checksum(manifest);
-  write_file(directory_.temporary() / kManifest, json_text(manifest, 2) + "\n", directory_.path() / kManifest);
+  AtomicFile file(directory_, kManifest);
+  file.write(json_text(manifest, 2) + "\n");
+  file.commit();
   directory_.commit();
   return sum;
 }

@@ -273,6 +273,14 @@ void TrainRun::start_files() {
   write_run_record(directory_->record_file(), record_);
 }
 
+// What a residual must come down to. It is judged by itself: its relative change does not get small near the solution.
+// A target without a tolerance replaces the default one.
+std::optional<double> TrainRun::residual_goal() const {
+  const StopRules& stop = options_.stop;
+  if (!stop.tolerance || (stop.target && !options_.params.was_set("tolerance"))) return stop.target;
+  return std::max(stop.target.value_or(0), *stop.tolerance);
+}
+
 TrainOptions TrainRun::train_options() const {
   TrainOptions train;
   train.workers = workers_;
@@ -283,6 +291,10 @@ TrainOptions TrainRun::train_options() const {
   if (!train.has_valid) train.stop.patience = 0;  // early stopping is on held-out data
   train.smaller_is_better = !train.has_valid || request_.algorithm->info().smaller_is_better;
   train.checkpoint_every = options_.checkpoint_every;
+  if (request_.algorithm->info().objective_is_residual) {
+    train.stop.target = residual_goal();
+    train.stop.tolerance.reset();
+  }
   return train;
 }
 
@@ -294,6 +306,10 @@ TrainResult TrainRun::train_model() {
   const std::vector<StateSection>* start = resume_from_ ? &resume_from_->sections : nullptr;
   TrainResult result =
       train(*engine_, *training_.schedule, *training_.trainee, train_options(), observer, interrupt_.flag(), start);
+  const bool residual = request_.algorithm->info().objective_is_residual;
+  if (residual && result.stopped_by == StoppedBy::target && options_.stop.target != residual_goal()) {
+    result.stopped_by = StoppedBy::tolerance;
+  }
   if (checkpoints_) checkpoints_->wait();
   metrics.sync();
   progress_.clear();
@@ -307,7 +323,7 @@ std::string TrainRun::write_model() {
                       {"algorithm", algorithm.info().name},
                       {"parameters", parse_json(request_.algorithm->params().to_json())}};
   ModelWriter writer(directory_->path());
-  algorithm.write_model(writer);
+  algorithm.write_model(writer, *engine_);
   std::string checksum = writer.finish(json_text(metadata));
   progress_.clear();
   return checksum;

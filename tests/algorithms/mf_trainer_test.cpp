@@ -78,7 +78,7 @@ class MfTest : public testing::Test {
     outcome.result = train(engine, *training.schedule, *training.trainee, train_options, silent, interrupted);
     fs::create_directories(path(out));
     ModelWriter writer(path(out));
-    algorithm->write_model(writer);
+    algorithm->write_model(writer, engine);
     outcome.checksum = writer.finish("{\"algorithm\":\"mf\"}");
     outcome.warnings = engine.warnings();
     return outcome;

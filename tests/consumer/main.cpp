@@ -37,7 +37,7 @@ void run(const std::string& data, const std::string& directory) {
   orrery::train(engine, *training.schedule, *training.trainee, options, printer, never);
 
   orrery::ModelWriter writer(directory);
-  algorithm->write_model(writer);
+  algorithm->write_model(writer, engine);
   std::printf("model %s\n", writer.finish("{}").c_str());
 }
 
