@@ -4,11 +4,7 @@
 
 namespace orrery {
 
-void BlockTraffic::hand_over(Visit& visit, ReadyList& ready) {
-  if (visit.unit != nullptr) {
-    satisfy(*visit.unit, ready);
-    return;
-  }
+void BlockTraffic::send_block(const Visit& visit) {
   Message message;
   message.kind = Message::Kind::block;
   message.clock = visit.clock;

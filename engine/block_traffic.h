@@ -22,7 +22,13 @@ class BlockTraffic {
   BlockTraffic(Program& program, Transport& transport) : program_(program), transport_(transport) {}
 
   /// The block of this visit lies here and nobody owns it: gives it to the visitor, here or on another node.
-  void hand_over(Visit& visit, ReadyList& ready);
+  void hand_over(Visit& visit, ReadyList& ready) {
+    if (visit.unit != nullptr) {
+      satisfy(*visit.unit, ready);
+    } else {
+      send_block(visit);
+    }
+  }
   /// A visitor of this node waits for a block from another one, which may be here already.
   void expect(Visit& visit, ReadyList& ready);
   /// A block has come.
@@ -33,6 +39,7 @@ class BlockTraffic {
   std::uint64_t bytes_sent() const { return bytes_sent_.load(); }
 
  private:
+  void send_block(const Visit& visit);
   void arrive(Visit& visit, const Bytes& payload, ReadyList& ready);
 
   Program& program_;

@@ -58,15 +58,17 @@ void ClockKeeper::process(ClockEvent& event, ReadyList& ready) {
     case ClockEvent::Kind::tick:
       tree_.tick(event.worker);
       start_next_turn(event.worker, ready);
-      hand_in_partials();
       break;
     case ClockEvent::Kind::node_clock:
       tree_.node_reached(event.node, event.clock);
       break;
     case ClockEvent::Kind::partial:
+      program_.partial_arrived(event.node, event.clock, event.payload);
       partials_of(event.clock)[event.node] = std::move(event.payload);
       break;
   }
+  hand_in_partials();
+  program_.clocks_moved(tree_);
   commit_finished_clocks();
   open_clocks(ready);
   if (run_is_over()) settings_.run_over(run_);

@@ -46,11 +46,12 @@ struct Executor::Impl {
         transport(e.transport()),
         here(transport.node()),
         map(workers, transport.nodes(), here, e.domains()),
+        bound(p.clock_bound(e.clock_bound())),
         blocks(p, transport),
         lanes(e.arenas(), e.domains(),
               [this](PendingUnit& unit, UnitCounts& counts, ReadyList& ready) { run_and_finish(unit, counts, ready); }),
         clocks(map, s, p, blocks,
-               {options.start, e.clock_bound(), options.should_stop, [this](std::uint64_t run) { lanes.finish(run); }}),
+               {options.start, bound, options.should_stop, [this](std::uint64_t run) { lanes.finish(run); }}),
         owners(kAssertLevel >= 2 ? std::size_t{s.blocks()} * s.groups() : 0),
         origin(std::chrono::steady_clock::now()) {}
 
@@ -69,9 +70,9 @@ struct Executor::Impl {
 
   void run_unit(PendingUnit& pending, UnitCounts& counts) {
     const WorkUnit& unit = pending.unit;
-    UnitContext context{pending.domain};
+    UnitContext context{pending.domain, unit.worker, unit.clock};
     const Clock slowest = clocks.tree().cluster();
-    ORRERY_CHECK(unit.clock - slowest <= engine.clock_bound());
+    ORRERY_CHECK(unit.clock - slowest <= bound);
     const auto start = std::chrono::steady_clock::now();
     claim(unit);
     for (std::size_t b = 0; b < unit.blocks.size(); ++b) {
@@ -111,15 +112,19 @@ struct Executor::Impl {
 
   void finish(PendingUnit& pending, ReadyList& ready) {
     WorkerTurn& turn = *pending.turn;
-    ClockEvent event = event_of(ClockEvent::Kind::tick);
-    event.worker = turn.worker;
-    event.clock = pending.unit.clock;
+    const WorkerId worker = turn.worker;
+    const Clock clock = pending.unit.clock;
     for (std::size_t b = 0; b < pending.unit.blocks.size(); ++b) {
       if (Visit* next = pending.visits[b].next.exchange(Visit::done())) blocks.hand_over(*next, ready);
     }
     if (pending.next_of_worker != nullptr) satisfy(*pending.next_of_worker, ready);
     // The frame may be gone as soon as the last unit of the clock has ticked: nothing of it is touched after this.
-    if (turn.remaining.fetch_sub(1) == 1) clocks.post(std::move(event), ready);
+    if (turn.remaining.fetch_sub(1) != 1) return;
+    program.worker_ended(worker, clock);
+    ClockEvent event = event_of(ClockEvent::Kind::tick);
+    event.worker = worker;
+    event.clock = clock;
+    clocks.post(std::move(event), ready);
   }
 
   // --- failure -------------------------------------------------------------------------------------------------------
@@ -275,6 +280,7 @@ struct Executor::Impl {
   Transport& transport;
   const NodeId here;
   const WorkerMap map;
+  const Clock bound;  ///< how far apart clocks may be
   BlockTraffic blocks;
   ReadyLanes lanes;
   ClockKeeper clocks;

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/clock.h"
 #include "engine/unit.h"
 
 namespace orrery {
@@ -30,9 +31,22 @@ class Program {
   virtual Bytes pack_block(BlockId block);
   virtual void unpack_block(BlockId block, std::span<const std::byte> bytes);
 
+  /// How far apart clocks may be for this program, where that is less than the engine's bound.
+  virtual Clock clock_bound(Clock engines) const { return engines; }
+
+  /// The worker has run its last unit of `clock`. Called once, on the thread that ran it, before anybody learns that
+  /// the clock is over. Overlaps units of other workers.
+  virtual void worker_ended(WorkerId /*worker*/, Clock /*clock*/) {}
+
+  /// Clocks may have moved: called before any unit starts that this makes ready. Never overlaps itself, the partials
+  /// or commit(); overlaps units.
+  virtual void clocks_moved(const ClockTree& /*clocks*/) {}
+
   /// What this node tells all others when all its workers have finished `clock` (deltas, partial results).
   /// In clock order. At staleness > 0 units of later clocks may be running.
   virtual Bytes pack_partial(Clock /*clock*/) { return {}; }
+  /// Another node's partial, as soon as it is here. At staleness > 0 units are running.
+  virtual void partial_arrived(NodeId /*from*/, Clock /*clock*/, std::span<const std::byte> /*partial*/) {}
 
   /// Every worker of every node has finished `clock`; partials[n] is what node n packed. Called once for every clock,
   /// in clock order, on every node, with the same bytes. At staleness 0 no unit runs meanwhile.

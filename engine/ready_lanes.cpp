@@ -25,7 +25,9 @@ ReadyLanes::ReadyLanes(Arenas& arenas, DomainId domains, Work work) : arenas_(ar
 void ReadyLanes::publish(ReadyList& ready, std::size_t own) {
   for (std::size_t l = 0; l < lanes_.size() && !ready.empty(); ++l) {
     const auto of_lane =
-        std::partition(ready.begin(), ready.end(), [&](const PendingUnit* unit) { return lane_of(*unit) != l; });
+        lanes_.size() == 1
+            ? ready.begin()
+            : std::partition(ready.begin(), ready.end(), [&](const PendingUnit* unit) { return lane_of(*unit) != l; });
     if (of_lane == ready.end()) continue;
     unsigned wake = 0;
     {

@@ -24,6 +24,8 @@ struct WorkUnit {
 /// Where a unit runs. Nothing in here may change a result.
 struct UnitContext {
   DomainId domain = 0;  ///< the domain of the unit's worker; parameters should be read from this domain's memory
+  WorkerId worker = 0;  ///< the unit's
+  Clock clock = 0;      ///< the unit's
 };
 
 /// What a schedule hands over for one clock: the units of the whole cluster in serial order. Filled by add().

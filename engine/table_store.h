@@ -1,0 +1,91 @@
+// The tables of one program, and the program that owns them: joins tables with clocks, nodes and checkpoints (design
+// section 5).
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/program.h"
+#include "engine/table.h"
+#include "engine/training.h"
+
+namespace orrery {
+
+/// Made with the workers of the run; lives as long as the program. Every node declares the same tables in the same
+/// order.
+class TableStore {
+ public:
+  TableStore(const Engine& engine, const WorkerMap& map) : engine_(engine), map_(map) {}
+
+  /// Declares a table of zeros; T is float, double, std::int32_t or std::int64_t. The reference stays valid. Before the
+  /// first run. @throws Error (usage) for a table without rows or values, and for a staleness below 0 or above the
+  /// engine's.
+  template <class T>
+  Table<T>& add(TableSpec spec) {
+    check(spec);
+    const Clock staleness = spec.staleness.value_or(engine_.clock_bound());
+    bound_ = std::min(bound(), staleness);
+    auto table = std::make_unique<Table<T>>(std::move(spec), staleness, map_, engine_.topology());
+    Table<T>& made = *table;
+    tables_.push_back(std::move(table));
+    return made;
+  }
+
+  /// How far apart clocks may be: the engine's bound, or that of the table with the smallest.
+  Clock bound() const { return bound_ ? *bound_ : engine_.clock_bound(); }
+  /// Over all tables: what reads saw.
+  ObservedStaleness observed() const;
+
+  void worker_ended(WorkerId worker, Clock clock);
+  Bytes pack(Clock clock);
+  void unpack(NodeId from, Clock clock, std::span<const std::byte> bytes);
+  void clocks_moved(const ClockTree& clocks);
+  void commit(Clock clock);
+
+  /// One section for each table. Between runs.
+  std::vector<StateSection> save() const;
+  /// @throws Error (data) when a section is missing or of another shape.
+  void load(const std::vector<StateSection>& sections);
+
+ private:
+  void check(const TableSpec& spec) const;
+
+  const Engine& engine_;
+  const WorkerMap map_;
+  std::optional<Clock> bound_;
+  std::vector<std::unique_ptr<TableBase>> tables_;
+};
+
+/// A program whose shared state is in tables. What an author writes is run_unit(), and evaluate() of a Trainee.
+class TableProgram : public Trainee {
+ public:
+  TableProgram(const Engine& engine, const WorkerMap& map) : tables_(engine, map) {}
+
+  Clock clock_bound(Clock) const final { return tables_.bound(); }
+  void worker_ended(WorkerId worker, Clock clock) override { tables_.worker_ended(worker, clock); }
+  Bytes pack_partial(Clock clock) override { return tables_.pack(clock); }
+  void partial_arrived(NodeId from, Clock clock, std::span<const std::byte> bytes) override {
+    tables_.unpack(from, clock, bytes);
+  }
+  void clocks_moved(const ClockTree& clocks) override { tables_.clocks_moved(clocks); }
+  void commit(Clock clock, std::span<const Bytes>) override { tables_.commit(clock); }
+  std::vector<StateSection> save_state() const override { return tables_.save(); }
+  void load_state(const std::vector<StateSection>& sections) override { tables_.load(sections); }
+  void keep_best() override { best_ = save_state(); }
+  void restore_best() override { load_state(best_); }
+
+ protected:
+  TableStore& tables() noexcept { return tables_; }
+  const TableStore& tables() const noexcept { return tables_; }
+
+ private:
+  TableStore tables_;
+  std::vector<StateSection> best_;
+};
+
+}  // namespace orrery
