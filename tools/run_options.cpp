@@ -32,7 +32,8 @@ RunOptions::RunOptions(const StopRules& defaults) : stop(defaults) {
       .add("iterations", stop.iterations, "stop after so many", at_least(0))
       .add("max-seconds", stop.max_seconds, "stop after so much training time; auto: no limit", above(0))
       .add("target", stop.target, "stop once the primary metric is this good; auto: no target")
-      .add("tolerance", stop.tolerance, "stop once the objective changes by less, relatively; auto: no such rule",
+      .add("tolerance", stop.tolerance,
+           "stop once the objective changes by less, relatively, or is below if it is a residual; auto: no such rule",
            above(0))
       .add("patience", stop.patience, "stop after so many evaluations without a better held-out metric; 0: never",
            at_least(0))

@@ -59,6 +59,7 @@ class TrainRun {
 
   Fingerprint fingerprint() const;
   TrainOptions train_options() const;
+  std::optional<double> residual_goal() const;
   std::string data_json() const;
   std::string metric_name() const;
   double metric_value(const Evaluation& evaluation) const;
