@@ -48,7 +48,7 @@ struct Executor::Impl {
         map(workers, transport.nodes(), here, e.domains()),
         bound(p.clock_bound(e.clock_bound())),
         blocks(p, transport),
-        lanes(e.arenas(), e.domains(),
+        lanes(e.arenas(), e.domains(), transport.pacer(),
               [this](PendingUnit& unit, UnitCounts& counts, ReadyList& ready) { run_and_finish(unit, counts, ready); }),
         clocks(map, s, p, blocks,
                {options.start, bound, options.should_stop, [this](std::uint64_t run) { lanes.finish(run); }}),
@@ -84,6 +84,7 @@ struct Executor::Impl {
     }
     release(unit);
     const auto end = std::chrono::steady_clock::now();
+    if (Pacer* pacer = transport.pacer()) pacer->unit_ran(unit);
     ++counts.units;
     counts.busy_seconds += seconds_between(start, end);
     counts.staleness_sum += static_cast<double>(unit.clock - slowest);
@@ -231,7 +232,13 @@ struct Executor::Impl {
     std::unique_lock lock(exchange_mutex);
     auto& pieces = exchanged[message.clock];
     pieces[here] = std::move(mine);
-    exchange_arrived.wait(lock, [&] { return pieces.size() == map.nodes() || failed.load(); });
+    const auto all_are_here = [&] { return pieces.size() == map.nodes() || failed.load(); };
+    if (Pacer* pacer = transport.pacer()) {
+      lock.unlock();  // nobody else runs while `ready` is asked
+      pacer->wait(all_are_here);
+      lock.lock();
+    }
+    exchange_arrived.wait(lock, all_are_here);
     if (failed.load()) {
       lock.unlock();
       rethrow_failure();

@@ -12,7 +12,8 @@ void UnitCounts::add(const UnitCounts& other) {
   staleness_max = std::max(staleness_max, other.staleness_max);
 }
 
-ReadyLanes::ReadyLanes(Arenas& arenas, DomainId domains, Work work) : arenas_(arenas), work_(std::move(work)) {
+ReadyLanes::ReadyLanes(Arenas& arenas, DomainId domains, Pacer* pacer, Work work)
+    : arenas_(arenas), pacer_(pacer), work_(std::move(work)) {
   for (const Arenas::Lane& lane : arenas.lanes()) lanes_.emplace_back(lane);
   place_in_lane_.resize(domains);
   for (const Arenas::Lane& lane : arenas.lanes()) {
@@ -119,6 +120,10 @@ void ReadyLanes::drain() {
   for (;;) {
     while (PendingUnit* unit = take(lane)) work_on(*unit, 0, counts, ready);
     if (is_over()) break;
+    if (pacer_ != nullptr) {
+      pacer_->wait([&] { return lane.hint.load() != 0 || is_over(); });
+      continue;
+    }
     spin(lane);
     wait_for_work(lane);
   }

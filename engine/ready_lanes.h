@@ -13,6 +13,7 @@
 #include "engine/clock_frame.h"
 #include "engine/parallel.h"
 #include "engine/ready_queue.h"
+#include "engine/transport.h"
 #include "engine/types.h"
 
 namespace orrery {
@@ -36,7 +37,8 @@ class ReadyLanes {
   /// Lane number for publish() of a caller that drains none.
   static constexpr std::size_t kNoLane = static_cast<std::size_t>(-1);
 
-  ReadyLanes(Arenas& arenas, DomainId domains, Work work);
+  /// With a pacer the calling thread waits for the node's time; the arenas must then have one thread.
+  ReadyLanes(Arenas& arenas, DomainId domains, Pacer* pacer, Work work);
 
   /// Queues units and sees to it that enough threads of their lanes are awake; leaves the list empty. `own` is the lane
   /// that the caller drains: it will look at that queue itself next. Any thread.
@@ -77,6 +79,7 @@ class ReadyLanes {
   void wait_until_idle();
 
   Arenas& arenas_;
+  Pacer* const pacer_;
   const Work work_;
   std::deque<Lane> lanes_;
   std::vector<std::size_t> place_in_lane_;      ///< by domain

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "engine/program.h"
 #include "engine/types.h"
+#include "engine/unit.h"
 
 namespace orrery {
 
@@ -38,6 +40,17 @@ class Receiver {
   virtual void receive(Message&& message) = 0;
 };
 
+/// Keeps the time of a node whose time is not the machine's (SimulatedCluster). Called on the node's own thread.
+class Pacer {
+ public:
+  virtual ~Pacer() = default;
+  /// A unit has run: the node's time moves on by what it costs, and others whose time is earlier go first. Returns when
+  /// the unit is over.
+  virtual void unit_ran(const WorkUnit& unit) = 0;
+  /// The node has nothing to do until a message makes `ready` true.
+  virtual void wait(const std::function<bool()>& ready) = 0;
+};
+
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -49,6 +62,8 @@ class Transport {
   virtual void detach() = 0;
   /// Queues a message; never waits for the receiver. May be called from any thread.
   virtual void send(NodeId to, Message message) = 0;
+  /// Null where time is the machine's.
+  virtual Pacer* pacer() { return nullptr; }
 };
 
 /// The transport of a run on one node: nobody to talk to.
