@@ -5,6 +5,7 @@
 
 #include "algorithms/algorithm.h"
 #include "algorithms/mf.h"
+#include "algorithms/pagerank.h"
 #include "engine/error.h"
 #include "engine/params.h"
 
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::array kAlgorithms{
     AlgorithmEntry{"mf", make_mf, open_mf},
+    AlgorithmEntry{"pagerank", make_pagerank, open_pagerank},
 };
 
 }  // namespace
