@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "algorithms/algorithm.h"
+#include "algorithms/logistic.h"
 #include "algorithms/mf.h"
 #include "algorithms/pagerank.h"
 #include "engine/error.h"
@@ -15,6 +16,7 @@ namespace {
 constexpr std::array kAlgorithms{
     AlgorithmEntry{"mf", make_mf, open_mf},
     AlgorithmEntry{"pagerank", make_pagerank, open_pagerank},
+    AlgorithmEntry{"logistic", make_logistic, open_logistic},
 };
 
 }  // namespace

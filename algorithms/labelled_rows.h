@@ -1,0 +1,38 @@
+// Rows with a class each, from any format that has them, and how good predicted probabilities of two classes are.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/data/sparse_rows.h"
+
+namespace orrery {
+
+class Engine;
+
+/// Reads svmlight, or a dense table (CSV, .npy) whose column `label` holds the class; zeros of a table are left out.
+/// Warnings go to the engine. @throws Error (data) as the readers do; (usage) for a table without --label, for --label
+/// without a table, and for more than 2^31 − 1 columns.
+SparseData read_labelled_rows(const std::string& path, const std::string& format, const std::string& label,
+                              Engine& engine);
+
+/// The two values that a class has in files, as recorded with a model: {−1, 1} or {0, 1}.
+struct BinaryLabels {
+  double negative = -1, positive = 1;
+};
+/// @throws Error (data) for labels of another kind.
+BinaryLabels binary_labels(const Labels& labels, const std::string& path);
+/// −1 or 1 for every row. @throws Error (data) for a label that is neither.
+std::vector<float> signs_of(std::span<const double> labels, BinaryLabels known, const std::string& path);
+
+/// How well margins (log-odds of the positive class) tell two classes apart.
+struct BinaryScores {
+  double accuracy = 0;
+  double auc = 0;  ///< chance that a positive row has the higher margin, ties half; NaN when there is one class only
+};
+/// Cost: two radix sorts.
+BinaryScores score(std::span<const float> margins, std::span<const float> signs);
+
+}  // namespace orrery

@@ -1,0 +1,53 @@
+"""Logistic regression from the command line: real data, and the edges of the interface that users meet."""
+
+import unittest
+
+from support import CommandLine, DATA, USAGE, kReal
+
+kTrain, kTest = kReal / "a9a.svm.gz", kReal / "a9a.t.svm.gz"
+
+
+class Logistic(CommandLine):
+    def logistic(self, data, out, *words, **options):
+        return self.run_orrery("train", "logistic", data, "--out", out, "--quiet", *words, **options)
+
+    def test_a_plain_run_ends_near_the_minimum_and_is_proven_to(self):
+        out = self.dir / "r"
+        self.logistic(kTrain, out, "--verify")
+        result = self.record(out)["result"]
+        self.assertEqual(result["stopped_by"], "tolerance")
+        self.assertLess(result["gap"], 1e-6)
+        self.run_orrery("verify", out)
+
+    def test_probabilities_and_held_out_metrics_agree(self):
+        out, predictions = self.dir / "r", self.dir / "p.txt"
+        self.logistic(kTrain, out, "--valid", kTest)
+        self.run_orrery("predict", "--model", out, kTest, "--out", predictions)
+        values = [float(line) for line in predictions.read_text().splitlines()]
+        self.assertEqual(len(values), 16281)
+        self.assertTrue(all(0 <= value <= 1 for value in values))
+        self.assertIn("auc", self.run_orrery("evaluate", "--model", out, kTest).stdout)
+        self.assertGreater(self.record(out)["result"]["accuracy"], 0.84)
+
+    def test_threads_do_not_change_the_model(self):
+        sums = set()
+        for threads in (1, 2, 4):
+            self.logistic(kTrain, self.dir / str(threads), "--threads", threads, "--penalty", "l1")
+            sums.add(self.checksum(self.dir / str(threads)))
+        self.assertEqual(len(sums), 1)
+
+    def test_bad_requests_are_refused_by_name(self):
+        table = self.write("t.csv", "a,b\n1,0\n2,1\n")
+        three = self.write("three.svm", "1 1:1\n2 1:2\n3 1:1\n")
+        for data, words, code, text in ((table, (), USAGE, "--label"), (three, (), DATA, "1..3"),
+                                        (kTrain, ("--l1-ratio", "0.5"), USAGE, "--penalty elastic"),
+                                        (kTrain, ("--staleness", "1"), USAGE, "--consistency bsp"),
+                                        (kTrain, ("--label", "1"), USAGE, "--label")):
+            with self.subTest(words=words, data=data.name):
+                done = self.logistic(data, self.dir / "bad", *words, expect=code)
+                self.assertIn(text, done.stderr)
+                self.assert_no_model(self.dir / "bad")
+
+
+if __name__ == "__main__":
+    unittest.main()
