@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "algorithms/labelled_rows.h"
+#include "algorithms/logistic_adaptive.h"
 #include "algorithms/logistic_certificate.h"
 #include "algorithms/logistic_loss.h"
 #include "algorithms/logistic_model.h"
@@ -65,8 +66,12 @@ class LogisticRegression final : public Algorithm {
                     {{"l2", Regulariser::l2}, {"l1", Regulariser::l1}, {"elastic", Regulariser::elastic}})
         .add("l1-ratio", params_.l1_ratio, "share of l1 in the elastic penalty", between(0, 1))
         .add("intercept", params_.intercept, "fit a constant beside the columns, without penalty")
-        .add_choice("solver", params_.solver, "newton: Newton's method with conjugate gradients",
-                    {{"newton", Solver::newton}})
+        .add_choice("solver", params_.solver,
+                    "newton: Newton's method, exact; sgd: stochastic gradients with adaptive steps on a table, for any "
+                    "--consistency, l2 only",
+                    {{"newton", Solver::newton}, {"sgd", Solver::sgd}})
+        .add("rate", params_.rate, "sgd: length of the first steps", above(0))
+        .add("batch", params_.batch, "sgd: rows that a worker takes between two clocks", at_least(1))
         .add("label", params_.label, "CSV and .npy: column that holds the class, by name or number from 1");
   }
 
@@ -99,6 +104,9 @@ class LogisticRegression final : public Algorithm {
 
   void load_valid(const DataRequest& request, Engine& engine);
   std::vector<float> start() const;
+  Training prepare_newton(Engine& engine, WorkerId workers);
+  Training prepare_adaptive(Engine& engine, WorkerId workers);
+  double objective(Engine& engine, std::span<const float> weights) const;
   void report(Engine& engine, std::span<const float> weights, bool exact, Evaluation& out);
   Certificate certify_now(std::span<const float> weights, Engine& engine) const;
   Fitted fitted(std::span<const float> weights) const;
@@ -113,12 +121,21 @@ class LogisticRegression final : public Algorithm {
   std::unique_ptr<LogisticLoss> loss_;
   std::unique_ptr<DataParallelSchedule> schedule_;
   std::unique_ptr<newton::NewtonTrainee> trainee_;
-  std::optional<Certificate> certificate_;  ///< of the weights that the training ended with
+  std::unique_ptr<AdaptiveTrainee> adaptive_;  ///< of solver sgd, instead of the two above
+  std::optional<Certificate> certificate_;     ///< of the weights that the training ended with
 };
 
 void LogisticRegression::check(const DataRequest& request) const {
   if (param_set_.was_set("l1-ratio") && params_.penalty != Regulariser::elastic) {
     throw usage_error("--l1-ratio needs --penalty elastic, got --penalty " + param_set_.get("penalty"));
+  }
+  if (params_.solver == Solver::sgd && params_.penalty != Regulariser::l2) {
+    throw usage_error("--solver sgd takes --penalty l2 only, got " + param_set_.get("penalty"));
+  }
+  for (const char* name : {"rate", "batch"}) {
+    if (params_.solver != Solver::sgd && param_set_.was_set(name)) {
+      throw usage_error(std::string("--") + name + " needs --solver sgd, got --solver " + param_set_.get("solver"));
+    }
   }
   if (!request.format.empty()) static_cast<void>(parse_format(request.format));
   if (request.init) static_cast<void>(LogisticModel(ModelReader(*request.init)));
@@ -205,11 +222,45 @@ std::vector<float> LogisticRegression::start() const {
 }
 
 Training LogisticRegression::prepare(Engine& engine, WorkerId workers, std::uint64_t, const std::string&) {
+  schedule_ = std::make_unique<DataParallelSchedule>(std::vector<std::uint32_t>(workers, 1));
+  return params_.solver == Solver::sgd ? prepare_adaptive(engine, workers) : prepare_newton(engine, workers);
+}
+
+Training LogisticRegression::prepare_adaptive(Engine& engine, WorkerId workers) {
+  const WorkerMap map(workers, engine.transport().nodes(), engine.transport().node(), engine.domains());
+  const AdaptiveRule rule{params_.rate, penalty_of(params_, train_->data.rows.rows()).l2,
+                          static_cast<std::uint64_t>(params_.batch)};
+  adaptive_ =
+      std::make_unique<AdaptiveTrainee>(engine, map, train_->table, train_->signs, has_intercept_, rule, start(),
+                                        [this](Engine& e, std::span<const float> weights, bool exact, Evaluation& out) {
+                                          out.objective = objective(e, weights);
+                                          report(e, weights, exact, out);
+                                        });
+  Training training;
+  training.schedule = schedule_.get();
+  training.trainee = adaptive_.get();
+  training.clocks_per_iteration = adaptive_->clocks_per_iteration();
+  training.schedule_reason = "workers take rows of their own and share a table of weights, which keeps the consistency";
+  return training;
+}
+
+double LogisticRegression::objective(Engine& engine, std::span<const float> weights) const {
+  const Kernels& level = kernels(engine.simd());
+  const ParallelFor parallel = engine.parallel_for_function();
+  const Fitted now = fitted(weights);
+  double squares = 0;
+  for (const float weight : now.weights) squares += double{weight} * weight;
+  return mean_loss(logistic::predict(train_->table, now.weights, now.intercept, level, parallel), train_->signs, level,
+                   parallel) +
+         penalty_of(params_, train_->data.rows.rows()).l2 / 2 * squares;
+}
+
+Training LogisticRegression::prepare_newton(Engine& engine, WorkerId workers) {
   if (engine.clock_bound() > 0) {
-    throw usage_error("logistic needs --consistency bsp: each pass rests on the whole one before it");
+    throw usage_error(
+        "solver newton needs --consistency bsp: each pass rests on the whole one before it; --solver sgd takes any");
   }
   loss_ = std::make_unique<LogisticLoss>(train_->table, workers, has_intercept_, kernels(engine.simd()));
-  schedule_ = std::make_unique<DataParallelSchedule>(std::vector<std::uint32_t>(workers, 1));
   trainee_ = std::make_unique<newton::NewtonTrainee>(
       *loss_, penalty_of(params_, train_->data.rows.rows()), start(),
       [this](Engine& e, std::span<const float> weights, bool exact, Evaluation& out) {
@@ -253,7 +304,8 @@ void LogisticRegression::report(Engine& engine, std::span<const float> weights, 
 }
 
 void LogisticRegression::write_model(ModelWriter& writer, Engine& engine) const {
-  const std::span<const float> weights = trainee_->weights();
+  const std::vector<float> of_table = adaptive_ ? adaptive_->weights() : std::vector<float>();
+  const std::span<const float> weights = adaptive_ ? std::span<const float>(of_table) : trainee_->weights();
   write_logistic_model(writer, fitted(weights), penalty_of(params_, train_->data.rows.rows()), labels_,
                        certificate_ ? *certificate_ : certify_now(weights, engine));
 }

@@ -1,5 +1,5 @@
 // Binary logistic regression: rows with a class each in, probabilities out. This file says what can be set; the method
-// is in newton.h, the passes over the data in logistic_loss.h, what comes back from the files in logistic_model.h.
+// is in newton.h or, on tables, in logistic_adaptive.h, the passes over the data in logistic_loss.h, what comes back from the files in logistic_model.h.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace orrery {
 namespace logistic {
 
 enum class Regulariser { l2, l1, elastic };
-enum class Solver { newton };
+enum class Solver { newton, sgd };
 
 struct LogisticParams {
   std::optional<double> lambda;  ///< empty: 1 / rows
@@ -23,6 +23,8 @@ struct LogisticParams {
   double l1_ratio = 0.5;
   bool intercept = true;
   Solver solver = Solver::newton;
+  double rate = 0.1;
+  std::int64_t batch = 64;
   std::string label;
 };
 

@@ -11,13 +11,14 @@ from harness.errors import BenchError
 
 @dataclass
 class Contender:
-    """One side of a race. `data` names a derived data set ("debiased"), `grid` the settings that are
+    """One side of a race. `program`: one of our own beside orrery, instead of it. `data` names a derived data set ("debiased"), `grid` the settings that are
     tried, `tune_with` values that hold while they are (more threads, to be done sooner)."""
 
     name: str
     kind: str
     command: list
     peer: str = ""
+    program: str = ""
     data: str = "plain"
     quality_key: str = "valid"
     predict: list = field(default_factory=list)

@@ -48,10 +48,11 @@ class Finder:
     def __call__(self, contender):
         if contender.peer:
             return self._peer(contender.peer)
-        if contender.kind == "micro":
-            program = beside(self._orrery, "orrery_bench_micro")
+        name = "orrery_bench_micro" if contender.kind == "micro" else contender.program
+        if name:
+            program = beside(self._orrery, name)
             if program is None:
-                raise ContenderFailed("orrery_bench_micro is not beside orrery (configure with -DORRERY_BENCH=ON)")
+                raise ContenderFailed(f"{name} is not beside orrery (configure with -DORRERY_BENCH=ON)")
             return program
         return self._orrery
 

@@ -1,9 +1,10 @@
 """A whole race with small shell programs as contenders: order, tuning, targets, failures, and the result's schema."""
 
 import unittest
+from pathlib import Path
 
 from support import InFolder
-from harness import adapters, cases, datasets, results, runner, schema, tuning
+from harness import adapters, cases, datasets, programs, results, runner, schema, tuning
 from harness.errors import BenchError, ContenderFailed
 
 # Prints a curve that halves the error each iteration down to a floor of $1; says in LOG that it ran.
@@ -75,6 +76,13 @@ class Race(InFolder):
                            {"best": {"best_of": "p", "otherwise": 0.7}})
         self.assertEqual(result["contenders"][1]["skipped"], "not on PATH")
         self.assertEqual(result["targets"]["best"], 0.7)
+
+    def test_a_program_of_our_own_is_looked_for_beside_orrery(self):
+        orrery, ours = self.program("orrery", "exit 0"), self.program("orrery_bench_ours", kCurve)
+        find = programs.Finder(orrery, {}, {})
+        self.assertEqual(Path(find(self.contender("a", program="orrery_bench_ours"))), Path(ours).resolve())
+        with self.assertRaisesRegex(ContenderFailed, "orrery_bench_other is not beside orrery"):
+            find(self.contender("b", program="orrery_bench_other"))
 
     def test_the_result_fits_its_schema_and_survives_a_file(self):
         result = self.wrapped(self.race([self.contender("a")], {}))

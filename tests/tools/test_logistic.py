@@ -36,13 +36,29 @@ class Logistic(CommandLine):
             sums.add(self.checksum(self.dir / str(threads)))
         self.assertEqual(len(sums), 1)
 
+    def test_steps_on_a_table_keep_their_bits_and_take_any_consistency(self):
+        def trained(name, *words):
+            self.logistic(kTrain, self.dir / name, "--solver", "sgd", "--iterations", "5", "--verify", *words)
+            return self.record(self.dir / name)["result"]
+
+        newton = self.dir / "newton"
+        self.logistic(kTrain, newton)
+        best = self.record(newton)["result"]["objective"]
+        same = [trained("t1", "--threads", "1"), trained("t4", "--threads", "4"),
+                trained("numa", "--threads", "4", "--topology", "numa:2 core:2 pu:1")]
+        self.assertEqual(len({result["model_checksum"] for result in same}), 1)
+        for result in [*same, trained("ssp", "--staleness", "3"), trained("async", "--consistency", "async")]:
+            self.assertLess(result["objective"], 1.03 * best)
+
     def test_bad_requests_are_refused_by_name(self):
         table = self.write("t.csv", "a,b\n1,0\n2,1\n")
         three = self.write("three.svm", "1 1:1\n2 1:2\n3 1:1\n")
         for data, words, code, text in ((table, (), USAGE, "--label"), (three, (), DATA, "1..3"),
                                         (kTrain, ("--l1-ratio", "0.5"), USAGE, "--penalty elastic"),
                                         (kTrain, ("--staleness", "1"), USAGE, "--consistency bsp"),
-                                        (kTrain, ("--label", "1"), USAGE, "--label")):
+                                        (kTrain, ("--label", "1"), USAGE, "--label"),
+                                        (kTrain, ("--solver", "sgd", "--penalty", "l1"), USAGE, "--penalty l2 only"),
+                                        (kTrain, ("--rate", "1"), USAGE, "--solver sgd")):
             with self.subTest(words=words, data=data.name):
                 done = self.logistic(data, self.dir / "bad", *words, expect=code)
                 self.assertIn(text, done.stderr)
