@@ -1,5 +1,6 @@
 // Binary logistic regression: rows with a class each in, probabilities out. This file says what can be set; the method
-// is in newton.h or, on tables, in logistic_adaptive.h, the passes over the data in logistic_loss.h, what comes back from the files in logistic_model.h.
+// is in newton.h or, on tables, in logistic_adaptive.h, the passes over the data in logistic_loss.h, what comes back
+// from the files in logistic_model.h.
 #pragma once
 
 #include <cstdint>
