@@ -106,8 +106,10 @@ class LogisticRegression final : public Algorithm {
   std::vector<float> start() const;
   Training prepare_newton(Engine& engine, WorkerId workers);
   Training prepare_adaptive(Engine& engine, WorkerId workers);
-  double objective(Engine& engine, std::span<const float> weights) const;
-  void report(Engine& engine, std::span<const float> weights, bool exact, Evaluation& out);
+  std::vector<float> margins(const Rows& rows, std::span<const float> weights, Engine& engine) const;
+  double loss(const Rows& rows, std::span<const float> weights, Engine& engine) const;
+  double penalty(std::span<const float> weights) const;
+  double report(Engine& engine, std::span<const float> weights, bool exact, Evaluation& out);
   Certificate certify_now(std::span<const float> weights, Engine& engine) const;
   Fitted fitted(std::span<const float> weights) const;
 
@@ -196,10 +198,16 @@ MemoryEstimate LogisticRegression::memory(WorkerId workers) const {
   MemoryEstimate estimate;
   estimate.add("rows", rows.rows(), 2 * sizeof(double) + 5 * sizeof(float))
       .add("entries", rows.entries(), sizeof(float) + sizeof(std::uint32_t))
-      .add("sums of the workers", workers * columns, sizeof(newton::Slope) + sizeof(double))
       .add("weights and step", columns, 96);
   constexpr std::uint64_t kMostInMatrix = 513;  // newton.cpp: 512 columns and the intercept
-  if (columns <= kMostInMatrix || params_.penalty != Regulariser::l2) {
+  const bool on_table = params_.solver == Solver::sgd;
+  if (on_table) {
+    // At most: a gradient and an update of every column, with its key and its place in the index.
+    estimate.add("updates of the workers", workers * columns, 12 * sizeof(float));
+  } else {
+    estimate.add("sums of the workers", workers * columns, sizeof(newton::Slope) + sizeof(double));
+  }
+  if (!on_table && (columns <= kMostInMatrix || params_.penalty != Regulariser::l2)) {
     const std::uint64_t side = std::min(columns, kMostInMatrix);
     estimate.add("Hessian of a sample or block", (workers + std::uint64_t{3}) * side * side, sizeof(double));
   }
@@ -230,12 +238,12 @@ Training LogisticRegression::prepare_adaptive(Engine& engine, WorkerId workers) 
   const WorkerMap map(workers, engine.transport().nodes(), engine.transport().node(), engine.domains());
   const AdaptiveRule rule{params_.rate, penalty_of(params_, train_->data.rows.rows()).l2,
                           static_cast<std::uint64_t>(params_.batch)};
-  adaptive_ =
-      std::make_unique<AdaptiveTrainee>(engine, map, train_->table, train_->signs, has_intercept_, rule, start(),
-                                        [this](Engine& e, std::span<const float> weights, bool exact, Evaluation& out) {
-                                          out.objective = objective(e, weights);
-                                          report(e, weights, exact, out);
-                                        });
+  adaptive_ = std::make_unique<AdaptiveTrainee>(
+      engine, map, train_->table, train_->signs, has_intercept_, rule, start(),
+      [this](Engine& e, std::span<const float> weights, bool exact, Evaluation& out) {
+        const double shown = report(e, weights, exact, out);
+        out.objective = penalty(weights) + (valid_ ? loss(*train_, weights, e) : shown);
+      });
   Training training;
   training.schedule = schedule_.get();
   training.trainee = adaptive_.get();
@@ -244,15 +252,21 @@ Training LogisticRegression::prepare_adaptive(Engine& engine, WorkerId workers) 
   return training;
 }
 
-double LogisticRegression::objective(Engine& engine, std::span<const float> weights) const {
-  const Kernels& level = kernels(engine.simd());
-  const ParallelFor parallel = engine.parallel_for_function();
+std::vector<float> LogisticRegression::margins(const Rows& rows, std::span<const float> weights, Engine& engine) const {
   const Fitted now = fitted(weights);
+  return logistic::predict(rows.table, now.weights, now.intercept, kernels(engine.simd()),
+                           engine.parallel_for_function());
+}
+
+double LogisticRegression::loss(const Rows& rows, std::span<const float> weights, Engine& engine) const {
+  return mean_loss(margins(rows, weights, engine), rows.signs, kernels(engine.simd()), engine.parallel_for_function());
+}
+
+/// Of the l2 penalty.
+double LogisticRegression::penalty(std::span<const float> weights) const {
   double squares = 0;
-  for (const float weight : now.weights) squares += double{weight} * weight;
-  return mean_loss(logistic::predict(train_->table, now.weights, now.intercept, level, parallel), train_->signs, level,
-                   parallel) +
-         penalty_of(params_, train_->data.rows.rows()).l2 / 2 * squares;
+  for (const float weight : fitted(weights).weights) squares += double{weight} * weight;
+  return penalty_of(params_, train_->data.rows.rows()).l2 / 2 * squares;
 }
 
 Training LogisticRegression::prepare_newton(Engine& engine, WorkerId workers) {
@@ -285,22 +299,21 @@ Certificate LogisticRegression::certify_now(std::span<const float> weights, Engi
                  engine.parallel_for_function());
 }
 
-/// Log-loss, accuracy and AUC on the held-out rows, or else on the training rows.
-void LogisticRegression::report(Engine& engine, std::span<const float> weights, bool exact, Evaluation& out) {
+/// Log-loss, which is returned, accuracy and AUC on the held-out rows, or else on the training rows.
+double LogisticRegression::report(Engine& engine, std::span<const float> weights, bool exact, Evaluation& out) {
   const Rows& rows = valid_ ? *valid_ : *train_;
-  const Kernels& level = kernels(engine.simd());
-  const ParallelFor parallel = engine.parallel_for_function();
-  const Fitted now = fitted(weights);
-  const std::vector<float> margins = logistic::predict(rows.table, now.weights, now.intercept, level, parallel);
-  const BinaryScores scores = score(margins, rows.signs);
-  const double loss = mean_loss(margins, rows.signs, level, parallel);
-  if (valid_) out.valid = loss;
-  out.extra.emplace_back("log_loss", loss);
+  const std::vector<float> found = margins(rows, weights, engine);
+  const BinaryScores scores = score(found, rows.signs);
+  const double mean = mean_loss(found, rows.signs, kernels(engine.simd()), engine.parallel_for_function());
+  if (valid_) out.valid = mean;
+  out.extra.emplace_back("log_loss", mean);
   out.extra.emplace_back("accuracy", scores.accuracy);
   out.extra.emplace_back("auc", scores.auc);
-  if (!exact) return;
-  certificate_ = certify_now(weights, engine);
-  out.extra.emplace_back("gap", certificate_->gap / certificate_->objective);
+  if (exact) {
+    certificate_ = certify_now(weights, engine);
+    out.extra.emplace_back("gap", certificate_->gap / certificate_->objective);
+  }
+  return mean;
 }
 
 void LogisticRegression::write_model(ModelWriter& writer, Engine& engine) const {

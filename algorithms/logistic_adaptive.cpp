@@ -33,8 +33,7 @@ AdaptiveTrainee::AdaptiveTrainee(const Engine& engine, const WorkerMap& map, con
       first_row_(equal_shares(rows_.rows(), map.workers())),
       column_rows_(start.size(), 0.0F),
       parameters_(tables().add<float>(
-          {.name = "weights", .rows = static_cast<std::uint32_t>(start.size()), .width = 2, .staleness = {}})),
-      gradients_(map.workers()) {
+          {.name = "weights", .rows = static_cast<std::uint32_t>(start.size()), .width = 2, .staleness = {}})) {
   for (std::uint32_t j = 0; j < start.size(); ++j) parameters_.set(j, std::array{start[j], 0.0F});
   for (const std::uint32_t column : rows_.columns) ++column_rows_[column];
   std::uint64_t longest = 1;
@@ -59,8 +58,9 @@ double AdaptiveTrainee::margin(const UnitContext& context, std::uint64_t row) {
 
 void AdaptiveTrainee::add_row(Gradient& gradient, std::uint64_t row, double slope) const {
   const auto add = [&](std::uint32_t column, double value) {
-    if (gradient.counts[column]++ == 0) gradient.columns.push_back(column);
-    gradient.sums[column] += static_cast<float>(slope * value);
+    float* of_column = gradient.at(column);
+    of_column[kSum] += static_cast<float>(slope * value);
+    of_column[kCount] += 1;
   };
   for (std::uint64_t e = rows_.starts[row]; e < rows_.starts[row + 1]; ++e) add(rows_.columns[e], rows_.values[e]);
   if (has_intercept_) add(rows_.column_count, 1);
@@ -69,9 +69,7 @@ void AdaptiveTrainee::add_row(Gradient& gradient, std::uint64_t row, double slop
 void AdaptiveTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
   const std::uint64_t first = first_row_[unit.worker], count = first_row_[unit.worker + 1] - first;
   if (count == 0) return;  // more workers than rows
-  Gradient& gradient = gradients_[unit.worker];
-  gradient.sums.resize(column_rows_.size());
-  gradient.counts.resize(column_rows_.size());
+  Gradient gradient(2);
   const std::uint64_t batch = std::min(rule_.batch, count);
   const std::uint64_t from = static_cast<std::uint64_t>(unit.clock) * batch % count;
   for (std::uint64_t i = 0; i < batch; ++i) {
@@ -82,26 +80,26 @@ void AdaptiveTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
   take_step(context, gradient, batch);
 }
 
-void AdaptiveTrainee::take_step(const UnitContext& context, Gradient& gradient, std::uint64_t batch) {
+void AdaptiveTrainee::take_step(const UnitContext& context, const Gradient& gradient, std::uint64_t batch) {
   const double share = static_cast<double>(rows_.rows()) / static_cast<double>(batch);
-  for (const std::uint32_t column : gradient.columns) {
+  for (std::size_t i = 0; i < gradient.rows().size(); ++i) {
+    const std::uint32_t column = gradient.rows()[i];
+    const float* of_column = gradient.values(i);
     const std::span<const float> now = parameters_.read(context, column);
-    double slope = gradient.sums[column] / static_cast<double>(batch);
+    double slope = of_column[kSum] / static_cast<double>(batch);
     const bool is_intercept = column == rows_.column_count;
-    if (!is_intercept) slope += rule_.l2 * share * gradient.counts[column] / column_rows_[column] * now[kWeight];
+    if (!is_intercept) slope += rule_.l2 * share * of_column[kCount] / column_rows_[column] * now[kWeight];
     const double squares = slope * slope;
     const double length = std::sqrt(kLeastSquares + now[kSquares] + workers_ * squares);
     parameters_.add(context, column,
                     std::array{static_cast<float>(-rule_.rate * slope / length), static_cast<float>(squares)});
-    gradient.sums[column] = 0;
-    gradient.counts[column] = 0;
   }
-  gradient.columns.clear();
 }
 
 Evaluation AdaptiveTrainee::evaluate(Engine& engine, bool exact) {
   Evaluation evaluation;
   report_(engine, weights(), exact, evaluation);
+  tables().report(evaluation);
   return evaluation;
 }
 

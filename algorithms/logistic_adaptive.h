@@ -46,17 +46,14 @@ class AdaptiveTrainee final : public TableProgram {
   Evaluation evaluate(Engine& engine, bool exact) override;
 
  private:
-  /// A worker's gradient of a batch, by column, and the columns in it; reused over clocks.
-  struct Gradient {
-    std::vector<float> sums;            ///< 0 outside a unit
-    std::vector<std::uint32_t> counts;  ///< rows of the batch with the column; 0 outside a unit
-    std::vector<std::uint32_t> columns;
-  };
-  static constexpr std::uint32_t kWeight = 0, kSquares = 1;
+  /// A worker's gradient of a batch: for each column in it the sum of slopes and the number of rows.
+  using Gradient = UpdateBatch<float>;
+  static constexpr std::uint32_t kWeight = 0, kSquares = 1;  ///< of a row of the table
+  static constexpr std::uint32_t kSum = 0, kCount = 1;       ///< of a row of a gradient
 
   double margin(const UnitContext& context, std::uint64_t row);
   void add_row(Gradient& gradient, std::uint64_t row, double slope) const;
-  void take_step(const UnitContext& context, Gradient& gradient, std::uint64_t batch);
+  void take_step(const UnitContext& context, const Gradient& gradient, std::uint64_t batch);
 
   const SparseRows& rows_;
   const std::span<const float> signs_;
@@ -68,7 +65,6 @@ class AdaptiveTrainee final : public TableProgram {
   std::vector<float> column_rows_;        ///< rows in which a column occurs
   Clock clocks_per_iteration_ = 1;
   orrery::Table<float>& parameters_;
-  std::vector<Gradient> gradients_;  ///< by worker
 };
 
 }  // namespace orrery::logistic

@@ -51,7 +51,7 @@ class DomainCache {
   // --- any worker of the domain --------------------------------------------------------------------------------------
 
   /// Settled only.
-  const T* read(std::uint32_t row) const noexcept { return memory_.as<T>().data() + std::size_t{row} * width_; }
+  const T* read(std::uint32_t row) const noexcept { return const_cast<DomainCache*>(this)->settled(row); }
   /// Versioned only. Valid until the reading worker's next clock.
   const Version& read_version(std::uint32_t row) const noexcept {
     return *versions_[row].load(std::memory_order_acquire);  // acquire: pairs with the release in replace()

@@ -178,7 +178,11 @@ struct Executor::Impl {
     const auto start = std::chrono::steady_clock::now();
     engine.arenas().join([&] {
       begin_on_caller(until, number);
-      lanes.drain();
+      try {
+        lanes.drain();
+      } catch (...) {
+        fail(std::current_exception());  // waiting ended in an error (Pacer); rethrown below, the executor is spent
+      }
     });
     thread_seconds += seconds_between(start, std::chrono::steady_clock::now()) * engine.threads();
     rethrow_failure();

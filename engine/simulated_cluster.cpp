@@ -176,14 +176,12 @@ class SimulatedCluster::Impl {
     node.turn.wait(lock, [&] { return turn_ == node.number; });
     if (node.lost) {
       throw Error(ErrorKind::lost, "node " + std::to_string(node.number) + " was lost (simulated, at " +
-                                       shortest_seconds(spec_.lost_at) + ")");
+                                       std::to_string(spec_.lost_at) + " s)");
     }
     if (stuck_) {
       throw Error(ErrorKind::internal, "the simulated cluster is stuck: every node waits and no message is under way");
     }
   }
-
-  static std::string shortest_seconds(VirtualTime time) { return std::to_string(time) + " s"; }
 
   // Does all deliveries that come before the earliest node, then gives that node the turn.
   void give_turn(std::unique_lock<std::mutex>& lock) {
@@ -281,7 +279,7 @@ class SimulatedCluster::Impl {
     ORRERY_CHECK(to < spec_.nodes && to != from.number);
     if (from.lost) return;
     message.from = from.number;
-    const VirtualTime now = receiving_at_ ? std::max(*receiving_at_, VirtualTime{0}) : from.time;
+    const VirtualTime now = receiving_at_.value_or(from.time);
     if (observer_ != nullptr) observer_->sent(now, to, message);
     Link& link = links_[std::size_t{from.number} * spec_.nodes + to];
     const std::size_t bytes = message.payload.size() + kHeaderBytes;

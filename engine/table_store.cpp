@@ -21,6 +21,17 @@ ObservedStaleness TableStore::observed() const {
   return all;
 }
 
+void TableStore::report(Evaluation& evaluation) const {
+  const ObservedStaleness seen = observed();
+  constexpr auto kLast = static_cast<Clock>(ObservedStaleness::kBuckets) - 1;
+  Clock last = std::min(bound(), kLast);
+  while (bound() > kLast && last > 0 && seen.counts[static_cast<std::size_t>(last)] == 0) --last;
+  for (Clock k = 0; k <= last; ++k) {
+    evaluation.extra.emplace_back("reads_staleness_" + std::to_string(k),
+                                  static_cast<double>(seen.counts[static_cast<std::size_t>(k)]));
+  }
+}
+
 void TableStore::worker_ended(WorkerId worker, Clock clock) {
   for (const auto& table : tables_) table->worker_ended(worker, clock);
 }

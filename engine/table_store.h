@@ -40,6 +40,9 @@ class TableStore {
   Clock bound() const { return bound_ ? *bound_ : engine_.clock_bound(); }
   /// Over all tables: what reads saw.
   ObservedStaleness observed() const;
+  /// The same as numbers of an evaluation: "reads_staleness_K", the reads so far that were K clocks behind, for every K
+  /// up to the bound (without one: up to the highest seen). Between runs.
+  void report(Evaluation& evaluation) const;
 
   void worker_ended(WorkerId worker, Clock clock);
   Bytes pack(Clock clock);

@@ -47,8 +47,16 @@ class Logistic(CommandLine):
         same = [trained("t1", "--threads", "1"), trained("t4", "--threads", "4"),
                 trained("numa", "--threads", "4", "--topology", "numa:2 core:2 pu:1")]
         self.assertEqual(len({result["model_checksum"] for result in same}), 1)
+        self.assertGreater(same[0]["reads_staleness_0"], 0)
+        self.assertNotIn("reads_staleness_1", same[0])
         for result in [*same, trained("ssp", "--staleness", "3"), trained("async", "--consistency", "async")]:
             self.assertLess(result["objective"], 1.03 * best)
+        ssp = self.record(self.dir / "ssp")["result"]
+        self.assertIn("reads_staleness_3", ssp)
+        self.assertNotIn("reads_staleness_4", ssp)
+        reads = sum(value for name, value in ssp.items() if name.startswith("reads_staleness_"))
+        self.assertEqual(reads, same[0]["reads_staleness_0"])
+        self.assertIn("reads_staleness_0", self.metrics(self.dir / "ssp")[-1])
 
     def test_bad_requests_are_refused_by_name(self):
         table = self.write("t.csv", "a,b\n1,0\n2,1\n")
