@@ -1,4 +1,5 @@
-// How the right to a block passes from one visit to the next, inside a node and over the wire (design section 4).
+// How the right to a block passes from one visit to the next, inside a node and over the wire (design section 4); and
+// the way out for all other messages.
 #pragma once
 
 #include <atomic>
@@ -17,7 +18,7 @@ inline void satisfy(PendingUnit& unit, ReadyList& ready) {
 }
 
 /// Any thread may call any of these.
-class BlockTraffic {
+class BlockTraffic final : public Outbox {
  public:
   BlockTraffic(Program& program, Transport& transport) : program_(program), transport_(transport) {}
 
@@ -34,7 +35,7 @@ class BlockTraffic {
   /// A block has come.
   void receive(Message&& message, ReadyList& ready);
 
-  void send(NodeId to, Message message);
+  void send(NodeId to, Message message) override;
   void send_to_others(const Message& message);
   std::uint64_t bytes_sent() const { return bytes_sent_.load(); }
 

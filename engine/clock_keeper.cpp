@@ -62,9 +62,8 @@ void ClockKeeper::process(ClockEvent& event, ReadyList& ready) {
     case ClockEvent::Kind::node_clock:
       tree_.node_reached(event.node, event.clock);
       break;
-    case ClockEvent::Kind::partial:
-      program_.partial_arrived(event.node, event.clock, event.payload);
-      partials_of(event.clock)[event.node] = std::move(event.payload);
+    case ClockEvent::Kind::message:
+      receive(event.message);
       break;
   }
   hand_in_partials();
@@ -74,6 +73,14 @@ void ClockKeeper::process(ClockEvent& event, ReadyList& ready) {
   if (run_is_over()) settings_.run_over(run_);
 }
 
+void ClockKeeper::receive(Message& message) {
+  if (message.kind == Message::Kind::partial) {
+    partials_of(message.clock)[message.from] = std::move(message.payload);
+  } else {
+    program_.message_arrived(message, tree_);
+  }
+}
+
 // The worker has finished a clock: its units of the next one, if that is open, need not wait for it any more.
 void ClockKeeper::start_next_turn(WorkerId worker, ReadyList& ready) {
   ClockFrame* frame = frame_of(tree_.worker(worker));
@@ -81,18 +88,19 @@ void ClockKeeper::start_next_turn(WorkerId worker, ReadyList& ready) {
   for (PendingUnit* pending : frame->turn(worker).waiting) satisfy(*pending, ready);
 }
 
-// What this node tells the others of every clock that all its workers have finished: the partial, then the clock. On
-// one link they arrive in this order, so who knows the clock has the partial.
+// What this node tells the others of every clock that all its workers have finished: the program's messages and the
+// partial, then the clock. On one link they arrive in this order, so who knows the clock has the rest.
 void ClockKeeper::hand_in_partials() {
   const NodeId here = map_.this_node();
   for (; node_done_ < tree_.node(here); ++node_done_) {
+    program_.node_ended(node_done_);
     Bytes mine = program_.pack_partial(node_done_);
-    Message message;
-    message.clock = node_done_;
     if (map_.nodes() > 1) {
+      Message message;
+      message.clock = node_done_;
       message.kind = Message::Kind::partial;
       message.payload = mine;
-      blocks_.send_to_others(message);
+      if (!mine.empty()) blocks_.send_to_others(message);
       message.kind = Message::Kind::clock;
       message.clock = node_done_ + 1;
       message.payload.clear();
@@ -119,13 +127,14 @@ void ClockKeeper::commit_finished_clocks() {
   }
 }
 
-// Opens every clock that some worker of this node has reached and that the bound allows.
+// Opens every clock that some worker of this node has reached, that the bound allows and whose parameters are here.
 void ClockKeeper::open_clocks(ReadyList& ready) {
   while (next_open_ < limit_ && next_open_ <= tree_.fastest() && next_open_ - committed_ <= settings_.bound) {
     if (settings_.should_stop && next_open_ > run_start_ && settings_.should_stop()) {
       limit_ = next_open_;
       return;
     }
+    if (!program_.may_begin(next_open_)) return;
     open(next_open_++, ready);
   }
 }

@@ -25,14 +25,14 @@ struct ClockEvent {
     begin,       ///< run to `clock`
     tick,        ///< `worker` has finished its clock
     node_clock,  ///< all workers of `node` have finished the clocks below `clock`
-    partial      ///< what `node` packed for `clock`
+    message      ///< another node's partial, or a message of its program
   };
   Kind kind = Kind::begin;
   WorkerId worker = 0;
   NodeId node = 0;
   Clock clock = 0;
   std::uint64_t run = 0;  ///< begin: its number, given back when it is over
-  Bytes payload;
+  Message message;
 };
 
 class ClockKeeper {
@@ -54,11 +54,12 @@ class ClockKeeper {
   /// For the calling thread between runs and in a replay, when nobody processes.
   ClockFrame* frame_of(Clock clock);
   const ChainEnd& chain_end(std::uint32_t group, BlockId block) const;
-  bool run_is_over() const { return tree_.cluster() >= limit_ && committed_ >= limit_; }
+  bool run_is_over() { return tree_.cluster() >= limit_ && committed_ >= limit_ && program_.may_end(limit_); }
 
  private:
   void process(ClockEvent& event, ReadyList& ready);
   void start_next_turn(WorkerId worker, ReadyList& ready);
+  void receive(Message& message);
   void hand_in_partials();
   std::vector<Bytes>& partials_of(Clock clock);
   void commit_finished_clocks();

@@ -10,7 +10,15 @@ std::string kind_name(Message::Kind kind) {
     case Message::Kind::block:
       return "block";
     case Message::Kind::partial:
-      return "updates";
+      return "partial result";
+    case Message::Kind::subscribe:
+      return "subscription";
+    case Message::Kind::update:
+      return "update";
+    case Message::Kind::pull:
+      return "pull";
+    case Message::Kind::rows:
+      return "rows";
     case Message::Kind::clock:
       return "clock";
     case Message::Kind::exchange:

@@ -28,11 +28,14 @@ class DomainCache {
     T* values = nullptr;
   };
 
-  DomainCache(std::uint32_t rows, std::uint32_t width, bool versioned, DomainId domain, const Topology& topology)
+  /// `width`: of a row with all its state; `homes`: nodes from which rows come.
+  DomainCache(std::uint32_t rows, std::uint32_t width, NodeId homes, bool versioned, DomainId domain,
+              const Topology& topology)
       : width_(width),
         memory_(Buffer::local(std::max<std::size_t>(1, std::size_t{rows} * width * sizeof(T)), domain, topology)),
         domain_(domain),
-        topology_(topology) {
+        topology_(topology),
+        frontiers_(homes) {
     if (!versioned) return;
     first_versions_ = std::make_unique<Version[]>(rows);
     versions_ = std::vector<std::atomic<Version*>>(rows);
@@ -56,27 +59,28 @@ class DomainCache {
   const Version& read_version(std::uint32_t row) const noexcept {
     return *versions_[row].load(std::memory_order_acquire);  // acquire: pairs with the release in replace()
   }
-  /// Clocks of which all updates of all workers are in.
-  Clock frontier() const noexcept {
-    return frontier_.load(std::memory_order_acquire);  // acquire: pairs with the release in raise_frontier()
+  /// All updates of all workers below this clock are in the rows of that home.
+  Clock frontier(NodeId home) const noexcept {
+    return frontiers_[home].load(std::memory_order_acquire);  // acquire: pairs with the release in raise_frontier()
   }
 
   // --- the thread that applies updates, one at a time ----------------------------------------------------------------
 
-  /// Replaces a row by itself plus `delta`. `announce(number)` is called before anybody can see the new version.
-  /// `latest_reader`: the highest clock in which a worker of this node may be reading the old one.
-  template <class Announce>
-  void replace(std::uint32_t row, const T* delta, Clock latest_reader, Announce&& announce) {
+  /// Replaces a row: `fill(state)` turns a copy of it into the new one. `announce(number)` is called before anybody can
+  /// see the new version. `latest_reader`: the highest clock in which a worker of this node may be reading the old one.
+  template <class Fill, class Announce>
+  void replace(std::uint32_t row, Clock latest_reader, Fill&& fill, Announce&& announce) {
     Version* old = versions_[row].load(std::memory_order_relaxed);  // relaxed: only this thread stores
     Version* next = new_version();
     next->number = old->number + 1;
-    for (std::uint32_t d = 0; d < width_; ++d) next->values[d] = old->values[d] + delta[d];
+    std::copy(old->values, old->values + width_, next->values);
+    fill(next->values);
     announce(next->number);
     versions_[row].store(next, std::memory_order_release);  // release: pairs with the acquire in read_version()
     retired_.push_back({old, latest_reader});
   }
-  void raise_frontier(Clock frontier) {
-    frontier_.store(frontier, std::memory_order_release);  // release: pairs with the acquire in frontier()
+  void raise_frontier(NodeId home, Clock frontier) {
+    frontiers_[home].store(frontier, std::memory_order_release);  // release: pairs with the acquire in frontier()
   }
   /// Every worker of this node has finished the clocks below `slowest`: versions that were read in those only are free.
   void reclaim(Clock slowest) {
@@ -116,7 +120,7 @@ class DomainCache {
   Buffer memory_;
   const DomainId domain_;
   const Topology& topology_;
-  std::atomic<Clock> frontier_{0};
+  std::vector<std::atomic<Clock>> frontiers_;  ///< by home
   std::unique_ptr<Version[]> first_versions_;
   std::vector<std::atomic<Version*>> versions_;
   std::vector<Buffer> chunks_;

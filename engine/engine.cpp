@@ -68,7 +68,7 @@ Engine::~Engine() = default;
 DomainId Engine::domains() const noexcept { return static_cast<DomainId>(topology_.domains().size()); }
 
 Clock Engine::clock_bound() const noexcept {
-  return options_.consistency == Consistency::async ? std::numeric_limits<Clock>::max() / 2 : options_.staleness;
+  return options_.consistency == Consistency::async ? kNoBound : options_.staleness;
 }
 
 void Engine::parallel_for(std::size_t count, const std::function<void(std::size_t)>& body) {

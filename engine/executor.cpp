@@ -174,6 +174,8 @@ struct Executor::Impl {
   Clock run(Clock until) {
     rethrow_failure();
     ORRERY_CHECK(until >= clocks.tree().cluster() && until < kFarAhead);
+    // Nobody begins before all have ended the run before: what one reads between runs nobody changes.
+    if (map.nodes() > 1) exchange({});
     const std::uint64_t number = lanes.begin();
     const auto start = std::chrono::steady_clock::now();
     engine.arenas().join([&] {
@@ -260,13 +262,20 @@ struct Executor::Impl {
       case Message::Kind::block:
         blocks.receive(std::move(message), ready);
         return;
-      case Message::Kind::partial:
       case Message::Kind::clock: {
-        const bool is_clock = message.kind == Message::Kind::clock;
-        ClockEvent event = event_of(is_clock ? ClockEvent::Kind::node_clock : ClockEvent::Kind::partial);
+        ClockEvent event = event_of(ClockEvent::Kind::node_clock);
         event.node = message.from;
         event.clock = message.clock;
-        event.payload = std::move(message.payload);
+        clocks.post(std::move(event), ready);
+        return;
+      }
+      case Message::Kind::partial:
+      case Message::Kind::subscribe:
+      case Message::Kind::update:
+      case Message::Kind::pull:
+      case Message::Kind::rows: {
+        ClockEvent event = event_of(ClockEvent::Kind::message);
+        event.message = std::move(message);
         clocks.post(std::move(event), ready);
         return;
       }
@@ -314,6 +323,7 @@ struct Executor::Impl {
 
 Executor::Executor(Engine& engine, Schedule& schedule, Program& program, WorkerId workers, ExecutorOptions options)
     : impl_(std::make_unique<Impl>(engine, schedule, program, workers, std::move(options))) {
+  impl_->program.connect(impl_->blocks, impl_->options.start);
   impl_->transport.attach(*this);
 }
 

@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "engine/clock.h"
+#include "engine/message.h"
 #include "engine/unit.h"
 
 namespace orrery {
-
-using Bytes = std::vector<std::byte>;
 
 /// A running algorithm as the engine sees it. Calls that may overlap in time are said so; all others are alone.
 class Program {
@@ -42,15 +41,26 @@ class Program {
   /// or commit(); overlaps units.
   virtual void clocks_moved(const ClockTree& /*clocks*/) {}
 
-  /// What this node tells all others when all its workers have finished `clock` (deltas, partial results).
-  /// In clock order. At staleness > 0 units of later clocks may be running.
+  /// What this node tells all others when all its workers have finished `clock` (deltas, partial results); nothing is
+  /// sent when it is empty. In clock order. At staleness > 0 units of later clocks may be running.
   virtual Bytes pack_partial(Clock /*clock*/) { return {}; }
-  /// Another node's partial, as soon as it is here. At staleness > 0 units are running.
-  virtual void partial_arrived(NodeId /*from*/, Clock /*clock*/, std::span<const std::byte> /*partial*/) {}
 
   /// Every worker of every node has finished `clock`; partials[n] is what node n packed. Called once for every clock,
   /// in clock order, on every node, with the same bytes. At staleness 0 no unit runs meanwhile.
   virtual void commit(Clock /*clock*/, std::span<const Bytes> /*partials*/) {}
+
+  /// Messages of a program's own (Message::Kind subscribe, update, pull, rows), for what need not go to everybody.
+  /// `outbox` takes them from now on; the first units will be those of `start`. Called once, before anything else.
+  virtual void connect(Outbox& /*outbox*/, Clock /*start*/) {}
+  /// All workers of this node have finished `clock`: what is sent now arrives before the news of it. In clock order.
+  virtual void node_ended(Clock /*clock*/) {}
+  /// A message from another node's program. Never overlaps itself, clocks_moved() or commit(); overlaps units.
+  virtual void message_arrived(const Message& /*message*/, const ClockTree& /*clocks*/) {}
+  /// Is what units of `clock` need of other nodes here? Asked when the clocks allow them, and again after every event
+  /// while the answer is no; a program that says no has asked for what it lacks.
+  virtual bool may_begin(Clock /*clock*/) { return true; }
+  /// The same for a state between clocks: everything below `clock` is here.
+  virtual bool may_end(Clock /*clock*/) { return true; }
 };
 
 }  // namespace orrery

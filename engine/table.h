@@ -3,10 +3,11 @@
 // what reads saw come with it.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
@@ -21,109 +22,72 @@
 #include "engine/clock.h"
 #include "engine/combining_tree.h"
 #include "engine/domain_cache.h"
-#include "engine/program.h"
+#include "engine/error.h"
+#include "engine/table_base.h"
 #include "engine/types.h"
 #include "engine/unit.h"
 #include "engine/update_batch.h"
 
 namespace orrery {
 
-struct TableSpec {
-  std::string name;
-  std::uint32_t rows = 0;
-  std::uint32_t width = 1;
-  std::optional<Clock> staleness;  ///< of this table, where it must be fresher than the engine's bound
-};
-
-/// How far behind its clock reads were: counts[k] reads of a worker at clock c saw every update with a timestamp below
-/// c - k, and not all of c - k. The last bucket holds all beyond.
-struct ObservedStaleness {
-  static constexpr std::size_t kBuckets = 65;
-  std::array<std::uint64_t, kBuckets> counts{};
-  void add(const ObservedStaleness& other) {
-    for (std::size_t k = 0; k < kBuckets; ++k) counts[k] += other.counts[k];
-  }
-};
-
-/// What TableStore needs of a table whatever its type. Calls that may overlap units are said so.
-class TableBase {
- public:
-  TableBase(TableSpec spec, Clock bound) : spec_(std::move(spec)), bound_(bound) {}
-  virtual ~TableBase() = default;
-  const TableSpec& spec() const noexcept { return spec_; }
-  /// Rows are replaced while units run, because clocks may differ.
-  bool versioned() const noexcept { return bound_ > 0; }
-  virtual ObservedStaleness observed() const = 0;
-
-  /// The worker has ended its clock: its updates are handed over. On the thread that ended it; overlaps units of
-  /// others.
-  virtual void worker_ended(WorkerId worker, Clock clock) = 0;
-  /// What this node's workers added in `clock`, for the other nodes. The processor's; overlaps units.
-  virtual void pack(Clock clock, Bytes& out) = 0;
-  /// What node `from` packed; moves `in` past it. The processor's; overlaps units.
-  virtual void unpack(NodeId from, Clock clock, std::span<const std::byte>& in) = 0;
-  /// Makes visible what may be. The processor's; overlaps units.
-  virtual void clocks_moved(const ClockTree& clocks) = 0;
-  /// Everybody has ended `clock`. The processor's; at staleness 0 no unit runs.
-  virtual void commit(Clock clock) = 0;
-
-  /// Between runs.
-  virtual Bytes save() const = 0;
-  /// @return false when the bytes are of a table of another shape.
-  virtual bool load(std::span<const std::byte> bytes) = 0;
-
- protected:
-  const TableSpec spec_;
-  const Clock bound_;  ///< how far apart clocks may be
-};
-
 template <class T>
 class Table final : public TableBase {
  public:
-  Table(TableSpec spec, Clock bound, const WorkerMap& map, const Topology& topology)
-      : TableBase(std::move(spec), bound), map_(map), tree_(map), first_worker_(map.first_worker(map.this_node())) {
+  Table(TableSpec spec, Clock bound, RowDelivery delivery, const WorkerMap& map, const Topology& topology)
+      : TableBase(std::move(spec), bound, delivery, map),
+        rule_(spec_.rule, spec_.width, versioned()),
+        tree_(map),
+        first_worker_(map.first_worker(map.this_node())),
+        applied_of_worker_(map.workers(), 0),
+        in_flight_(map.first_worker(map.this_node() + 1) - first_worker_),
+        included_(map.nodes(), std::vector<Clock>(in_flight_.size(), 0)) {
     for (DomainId d = 0; d < map.domains(); ++d) {
-      caches_.push_back(std::make_unique<DomainCache<T>>(spec_.rows, spec_.width, versioned(), d, topology));
+      caches_.push_back(
+          std::make_unique<DomainCache<T>>(spec_.rows, rule_.state_width(), map.nodes(), versioned(), d, topology));
     }
-    for (WorkerId w = first_worker_; w < map.first_worker(map.this_node() + 1); ++w) {
-      views_.push_back(std::make_unique<View>(spec_.width));
+    for (std::size_t w = 0; w < in_flight_.size(); ++w) {
+      views_.push_back(std::make_unique<View>(rule_.update_width()));
     }
   }
 
   /// The row as this unit's worker may see it: all updates that rules 1 to 6 of the design's section 5 promise, its own
   /// included. Valid until the worker's next clock; what the worker adds later may or may not show in it. Units of one
-  /// worker must not run at the same time. Cost: a look-up among the rows that the worker has added to.
+  /// worker must not run at the same time. Cost: a look-up among the rows that the worker has added to. @throws Error
+  /// (internal) for a row that will_read() did not name.
   std::span<const T> read(const UnitContext& context, std::uint32_t row) {
     ORRERY_HEAVY_CHECK(row < spec_.rows);
+    if (!may_read(row)) refuse(context, row);
     View& view = view_of(context);
-    DomainCache<T>& cache = *caches_[context.domain];
-    note_lag(view, context, cache);
-    if (const std::uint32_t own = view.own_index.find(row); own != RowIndex::kNone) {
-      return {view.own_rows[own], spec_.width};
-    }
-    return versioned() ? read_versioned(view, cache, row) : read_settled(view, cache, row);
+    const DomainCache<T>& cache = *caches_[context.domain];
+    note_lag(view, context, cache, row);
+    return {seen_state(view, cache, row), spec_.width};
   }
 
-  /// Adds `delta`, `width` values, to a row, with the timestamp of this unit's clock.
+  /// Adds `delta`, `width` values, to a row (or steps against it: TableSpec::rule), with the timestamp of this unit's
+  /// clock.
   void add(const UnitContext& context, std::uint32_t row, std::span<const T> delta) {
     ORRERY_HEAVY_CHECK(row < spec_.rows && delta.size() == spec_.width);
     View& view = view_of(context);
-    T* sum = view.current.at(row);
+    T* sum = update_of(view, context, row);
     for (std::uint32_t d = 0; d < spec_.width; ++d) sum[d] += delta[d];
     if (const std::uint32_t own = view.own_index.find(row); own != RowIndex::kNone) {
-      for (std::uint32_t d = 0; d < spec_.width; ++d) view.own_rows[own][d] += delta[d];
+      rule_.apply_fresh(view.own_rows[own], delta.data());
     }
   }
+
+  /// The same for one value of the row.
   void add(const UnitContext& context, std::uint32_t row, std::uint32_t column, T delta) {
     ORRERY_HEAVY_CHECK(row < spec_.rows && column < spec_.width);
     View& view = view_of(context);
-    view.current.at(row)[column] += delta;
-    if (const std::uint32_t own = view.own_index.find(row); own != RowIndex::kNone) view.own_rows[own][column] += delta;
+    update_of(view, context, row)[column] += delta;
+    if (const std::uint32_t own = view.own_index.find(row); own != RowIndex::kNone) {
+      rule_.apply_fresh(view.own_rows[own], column, delta);
+    }
   }
 
   /// The row with everything in it, while no unit runs.
   std::span<const T> row(std::uint32_t row) const { return {caches_.front()->values(row), spec_.width}; }
-  /// Sets a row on all domains, while no unit runs; on several nodes all must set the same.
+  /// Sets the values of a row on all domains, while no unit runs; on several nodes all must set the same.
   void set(std::uint32_t row, std::span<const T> values) {
     for (const auto& cache : caches_) std::copy(values.begin(), values.end(), cache->values(row));
   }
@@ -159,22 +123,36 @@ class Table final : public TableBase {
     }
   }
 
-  void pack(Clock clock, Bytes& out) override {
+  Bytes save() const override {
+    Bytes bytes;
+    for (std::uint32_t r = 0; r < spec_.rows; ++r) put_all(bytes, state_of(r));
+    return bytes;
+  }
+  bool load(std::span<const std::byte> bytes) override {
+    if (bytes.size() != std::size_t{spec_.rows} * rule_.state_width() * sizeof(T)) return false;
+    WireReader in(bytes);
+    for (std::uint32_t r = 0; r < spec_.rows; ++r) take_state(in, r);
+    return true;
+  }
+
+ protected:
+  void pack_updates(Clock clock, NodeId home, Bytes& out) override {
+    const std::uint32_t first = homes_.first(home), last = homes_.first(home + 1);
     if (!versioned()) {
-      for (const Subtree at : tree_.largest()) batch_of(tree_.first_worker(at)).pack(out);
+      for (const Subtree at : tree_.largest()) batch_of(tree_.first_worker(at)).pack(first, last, out);
       return;
     }
     take_handed();
-    auto own = own_batches_.extract(clock);
-    std::sort(own.mapped().begin(), own.mapped().end(),
-              [](const auto& a, const auto& b) { return a->worker < b->worker; });
-    for (const auto& batch : own.mapped()) batch->updates.pack(out);
+    auto& own = own_batches_[clock];
+    std::sort(own.begin(), own.end(), [](const auto& a, const auto& b) { return a->worker < b->worker; });
+    for (const auto& batch : own) batch->updates.pack(first, last, out);
   }
+  void updates_packed(Clock clock) override { own_batches_.erase(clock); }
 
-  void unpack(NodeId from, Clock clock, std::span<const std::byte>& in) override {
+  void unpack_updates(NodeId from, Clock clock, WireReader& in) override {
     if (versioned()) {
       for (WorkerId w = map_.first_worker(from); w < map_.first_worker(from + 1); ++w) {
-        auto batch = std::make_shared<Handed>(w, clock, spec_.width);
+        auto batch = std::make_shared<Handed>(w, clock, rule_.update_width(), 1);
         batch->updates.unpack(in);
         parked_[clock].push_back(std::move(batch));
       }
@@ -182,39 +160,68 @@ class Table final : public TableBase {
     }
     const WorkerMap theirs(map_.workers(), map_.nodes(), from, map_.domains());
     for (const Subtree at : CombiningTree(theirs).largest()) {
-      UpdateBatch<T> batch(spec_.width);
+      UpdateBatch<T> batch(rule_.update_width());
       batch.unpack(in);
       arrived_[clock].emplace(at, std::move(batch));
     }
   }
 
-  void clocks_moved(const ClockTree& clocks) override {
-    if (!versioned()) return;
+  // How many clocks of each of the peer's workers are in, then the rows: so the peer knows which of its own updates it
+  // must go on adding itself.
+  void pack_rows(NodeId peer, std::span<const std::uint32_t> rows, Bytes& out) const override {
+    const WorkerId first = map_.first_worker(peer), count = map_.first_worker(peer + 1) - first;
+    put_all(out, std::span(applied_of_worker_).subspan(first, count));
+    put(out, static_cast<std::uint32_t>(rows.size()));
+    for (const std::uint32_t row : rows) {
+      put(out, row);
+      put_all(out, state_of(row));
+    }
+  }
+
+  void unpack_rows(NodeId home, const ClockTree& clocks, WireReader& in) override {
+    std::vector<Clock> included(in_flight_.size());
+    in.take_all(std::span(included));
+    const std::vector<std::shared_ptr<Handed>> newly = newly_included(home, included);
+    std::vector<T> state(rule_.state_width());
+    for (auto left = in.take<std::uint32_t>(); left > 0; --left) {
+      const auto row = in.take<std::uint32_t>();
+      if (!versioned()) {
+        take_state(in, row);
+        continue;
+      }
+      in.take_all(std::span(state));
+      replace(row, newly, clocks.fastest(), [&](T* now) { std::copy(state.begin(), state.end(), now); });
+    }
+    for (const auto& batch : newly) is_in_at_one_more_home(*batch);
+    drop_settled(home, included);
+  }
+
+  Clock apply_visible(const ClockTree& clocks) override {
     take_handed();
     // Visible once every worker has finished clock τ - s: rule 3 (nothing beyond c + s - 1) holds exactly.
     const Clock visible_below = clocks.cluster() + bound_;
     for (auto at = parked_.begin(); at != parked_.end() && at->first < visible_below;) {
-      for (const auto& batch : at->second) apply(*batch, clocks.fastest());
+      for (const auto& batch : at->second) apply(batch, clocks.fastest());
       applied_[at->first] += at->second.size();
       at = parked_.erase(at);
     }
-    raise_frontier(clocks.cluster());
-    for (const auto& cache : caches_) cache->reclaim(clocks.node(map_.this_node()));
+    for (const auto& cache : caches_) cache->reclaim(clocks.node(here()));
+    return complete_below(clocks.cluster());
   }
 
-  void commit(Clock clock) override {
-    if (versioned()) return;
-    auto& arrived = arrived_[clock];
-    std::map<Subtree, UpdateBatch<T>*> parts;
-    for (const Subtree at : tree_.largest()) parts.emplace(at, &batch_of(tree_.first_worker(at)));
-    for (auto& [at, batch] : arrived) parts.emplace(at, &batch);
-    const UpdateBatch<T>& all =
-        *tree_.finish(std::move(parts), [](UpdateBatch<T>& left, const UpdateBatch<T>& right) { left.merge(right); });
-    for (std::size_t i = 0; i < all.rows().size(); ++i) {
-      const T* delta = all.values(i);
-      for (const auto& cache : caches_) {
-        T* values = cache->values(all.rows()[i]);
-        for (std::uint32_t d = 0; d < spec_.width; ++d) values[d] += delta[d];
+  void apply_settled(Clock clock) override {
+    if (homes_.has_rows(here())) {
+      auto& arrived = arrived_[clock];
+      std::map<Subtree, UpdateBatch<T>*> parts;
+      for (const Subtree at : tree_.largest()) parts.emplace(at, &batch_of(tree_.first_worker(at)));
+      for (auto& [at, batch] : arrived) parts.emplace(at, &batch);
+      const UpdateBatch<T>& all =
+          *tree_.finish(std::move(parts), [](UpdateBatch<T>& left, const UpdateBatch<T>& right) { left.merge(right); });
+      for (std::size_t i = 0; i < all.rows().size(); ++i) {
+        const std::uint32_t row = all.rows()[i];
+        if (!is_home_of(row)) continue;  // sent to its home, from where it comes back
+        for (const auto& cache : caches_) rule_.apply(cache->values(row), all.values(i));
+        row_changed(row);
       }
     }
     for (const auto& view : views_) view->current.clear();
@@ -222,39 +229,28 @@ class Table final : public TableBase {
     tree_.reset();
   }
 
-  Bytes save() const override {
-    const std::vector<T> all = snapshot();
-    Bytes bytes(all.size() * sizeof(T));
-    if (!bytes.empty()) std::memcpy(bytes.data(), all.data(), bytes.size());
-    return bytes;
-  }
-  bool load(std::span<const std::byte> bytes) override {
-    const std::size_t row_bytes = spec_.width * sizeof(T);
-    if (bytes.size() != spec_.rows * row_bytes) return false;
-    std::vector<T> values(spec_.width);
-    for (std::uint32_t r = 0; r < spec_.rows; ++r) {
-      std::memcpy(values.data(), bytes.data() + r * row_bytes, row_bytes);
-      set(r, values);
-    }
-    return true;
+  void frontier_rose(NodeId home, Clock frontier) override {
+    for (const auto& cache : caches_) cache->raise_frontier(home, frontier);
   }
 
  private:
   /// A worker's updates of one clock on their way to the caches.
   struct Handed {
-    Handed(WorkerId w, Clock c, std::uint32_t width) : worker(w), clock(c), updates(width) {}
+    Handed(WorkerId w, Clock c, std::uint32_t width, NodeId homes)
+        : worker(w), clock(c), updates(width), homes_without(homes) {}
     WorkerId worker;
     Clock clock;
     UpdateBatch<T> updates;
+    NodeId homes_without;  ///< homes in whose rows, as they stand here, it is not; the processor's
     /// For each row of `updates`: the number of the version, in the worker's own domain, that was the first to hold it;
     /// 0 before. So a worker knows which of its own updates a version lacks.
     std::unique_ptr<std::atomic<std::uint64_t>[]> first_version;
-    std::atomic<bool> applied{false};
+    std::atomic<bool> applied{false};  ///< every version from now on holds it
   };
 
   /// What belongs to one worker alone.
   struct alignas(64) View {
-    explicit View(std::uint32_t width) : current(width) {}
+    explicit View(std::uint32_t update_width) : current(update_width) {}
     Clock turn = -1;
     UpdateBatch<T> current;                       ///< of the clock under way
     std::deque<std::shared_ptr<Handed>> pending;  ///< own batches that some version may lack, oldest first
@@ -282,27 +278,39 @@ class Table final : public TableBase {
     }
   }
 
-  void note_lag(View& view, const UnitContext& context, const DomainCache<T>& cache) {
-    const Clock frontier = versioned() ? cache.frontier() : context.clock;
+  void note_lag(View& view, const UnitContext& context, const DomainCache<T>& cache, std::uint32_t row) {
+    const Clock frontier = versioned() ? cache.frontier(homes_.of(row)) : context.clock;
     const Clock lag = std::clamp<Clock>(context.clock - frontier, 0, ObservedStaleness::kBuckets - 1);
     ++view.lags.counts[static_cast<std::size_t>(lag)];
   }
 
-  std::span<const T> read_settled(View& view, DomainCache<T>& cache, std::uint32_t row) {
-    const T* base = cache.read(row);
-    const std::uint32_t mine = view.current.find(row);
-    if (mine == RowIndex::kNone) return {base, spec_.width};
-    T* own = own_row(view, row, base);
-    add_to(own, view.current.values(mine));
-    return {own, spec_.width};
+  [[noreturn]] void refuse(const UnitContext& context, std::uint32_t row) const {
+    throw Error(ErrorKind::internal, "table " + orrery::quoted(spec_.name) + ": worker " +
+                                         std::to_string(context.worker) + " reads row " + std::to_string(row) +
+                                         ", which is not among those that its node said it will read");
   }
 
-  std::span<const T> read_versioned(View& view, DomainCache<T>& cache, std::uint32_t row) {
+  /// The state of a row as the worker may see it.
+  const T* seen_state(View& view, const DomainCache<T>& cache, std::uint32_t row) {
+    if (const std::uint32_t own = view.own_index.find(row); own != RowIndex::kNone) return view.own_rows[own];
+    return versioned() ? seen_version(view, cache, row) : seen_settled(view, cache, row);
+  }
+
+  const T* seen_settled(View& view, const DomainCache<T>& cache, std::uint32_t row) {
+    const T* base = cache.read(row);
+    const std::uint32_t mine = view.current.find(row);
+    if (mine == RowIndex::kNone) return base;
+    T* own = own_row(view, row, base);
+    rule_.apply(own, view.current.values(mine));
+    return own;
+  }
+
+  const T* seen_version(View& view, const DomainCache<T>& cache, std::uint32_t row) {
     const auto& version = cache.read_version(row);
     T* own = nullptr;
-    const auto lacks = [&](const T* delta) {
+    const auto lacks = [&](const T* update) {
       if (own == nullptr) own = own_row(view, row, version.values);
-      add_to(own, delta);
+      rule_.apply(own, update);
     };
     for (const auto& batch : view.pending) {
       const std::uint32_t i = batch->updates.find(row);
@@ -313,25 +321,31 @@ class Table final : public TableBase {
       if (first == 0 || first > version.number) lacks(batch->updates.values(i));
     }
     if (const std::uint32_t mine = view.current.find(row); mine != RowIndex::kNone) lacks(view.current.values(mine));
-    return {own != nullptr ? own : version.values, spec_.width};
+    return own != nullptr ? own : version.values;
   }
 
   T* own_row(View& view, std::uint32_t row, const T* base) {
     const std::size_t n = view.own_rows.size();
-    if (n == view.own_memory.size()) view.own_memory.push_back(std::make_unique<T[]>(spec_.width));
+    if (n == view.own_memory.size()) view.own_memory.push_back(std::make_unique<T[]>(rule_.state_width()));
     T* own = view.own_memory[n].get();
-    std::copy(base, base + spec_.width, own);
+    std::copy(base, base + rule_.state_width(), own);
     view.own_index.insert(row, static_cast<std::uint32_t>(n));
     view.own_rows.push_back(own);
     return own;
   }
 
-  void add_to(T* to, const T* delta) const {
-    for (std::uint32_t d = 0; d < spec_.width; ++d) to[d] += delta[d];
+  /// Where the worker's additions to a row add up in this clock.
+  T* update_of(View& view, const UnitContext& context, std::uint32_t row) {
+    if (!rule_.carries_seen() || view.current.find(row) != RowIndex::kNone) return view.current.at(row);
+    if (!may_read(row)) refuse(context, row);
+    const T* seen = rule_.gradients(seen_state(view, *caches_[context.domain], row));
+    T* update = view.current.at(row);
+    std::copy(seen, seen + spec_.width, update + spec_.width);
+    return update;
   }
 
   void hand_over(View& view, WorkerId worker, Clock clock) {
-    auto batch = std::make_shared<Handed>(worker, clock, spec_.width);
+    auto batch = std::make_shared<Handed>(worker, clock, rule_.update_width(), homes_.count());
     std::swap(batch->updates, view.current);
     batch->first_version = std::make_unique<std::atomic<std::uint64_t>[]>(batch->updates.rows().size());
     if (!batch->updates.empty()) view.pending.push_back(batch);
@@ -346,38 +360,90 @@ class Table final : public TableBase {
       handed.swap(handed_);
     }
     for (auto& batch : handed) {
-      if (map_.nodes() > 1) own_batches_[batch->clock].push_back(batch);
+      if (!is_alone()) own_batches_[batch->clock].push_back(batch);
+      in_flight_[batch->worker - first_worker_].push_back(batch);
       parked_[batch->clock].push_back(std::move(batch));
     }
   }
 
-  void apply(Handed& batch, Clock latest_reader) {
-    const bool is_own = map_.node_of(batch.worker) == map_.this_node();
-    const DomainId home = is_own ? map_.domain_of(batch.worker) : kNoDomain;
-    for (std::size_t i = 0; i < batch.updates.rows().size(); ++i) {
-      for (DomainId d = 0; d < map_.domains(); ++d) {
-        caches_[d]->replace(batch.updates.rows()[i], batch.updates.values(i), latest_reader, [&](std::uint64_t number) {
+  void apply(const std::shared_ptr<Handed>& batch, Clock latest_reader) {
+    const UpdateBatch<T>& updates = batch->updates;
+    const bool is_own = map_.node_of(batch->worker) == here();
+    const std::span<const std::shared_ptr<Handed>> newly(&batch, is_own ? 1 : 0);
+    for (std::size_t i = 0; i < updates.rows().size(); ++i) {
+      const std::uint32_t row = updates.rows()[i];
+      if (!is_home_of(row)) continue;
+      replace(row, newly, latest_reader, [&](T* state) { rule_.apply(state, updates.values(i)); });
+      row_changed(row);
+    }
+    applied_of_worker_[batch->worker] = batch->clock + 1;
+    if (!is_own) return;
+    if (homes_.has_rows(here())) is_in_at_one_more_home(*batch);
+    drop_applied(in_flight_[batch->worker - first_worker_]);
+  }
+
+  /// A new version of a row in all domains, which is the first to hold `newly`, batches of this node's workers.
+  template <class Fill>
+  void replace(std::uint32_t row, std::span<const std::shared_ptr<Handed>> newly, Clock latest_reader, Fill&& fill) {
+    for (DomainId d = 0; d < map_.domains(); ++d) {
+      caches_[d]->replace(row, latest_reader, fill, [&](std::uint64_t number) {
+        for (const auto& batch : newly) {
+          if (map_.domain_of(batch->worker) != d) continue;
+          const std::uint32_t i = batch->updates.find(row);
           // relaxed: published by the release of the version itself.
-          if (d == home) batch.first_version[i].store(number, std::memory_order_relaxed);
-        });
+          if (i != RowIndex::kNone) batch->first_version[i].store(number, std::memory_order_relaxed);
+        }
+      });
+    }
+  }
+
+  /// Own batches that the rows of `home` hold from now on: it has applied `included` clocks of each worker.
+  std::vector<std::shared_ptr<Handed>> newly_included(NodeId home, std::span<const Clock> included) const {
+    std::vector<std::shared_ptr<Handed>> newly;
+    for (std::size_t w = 0; w < in_flight_.size(); ++w) {
+      for (const auto& batch : in_flight_[w]) {
+        if (included_[home][w] <= batch->clock && batch->clock < included[w]) newly.push_back(batch);
       }
     }
+    return newly;
+  }
+
+  void is_in_at_one_more_home(Handed& batch) {
+    if (--batch.homes_without > 0) return;
     batch.applied.store(true, std::memory_order_release);  // release: pairs with the acquire in start_turn()
   }
 
-  // Below the cluster's clock all is applied. Beyond it, clocks that are complete count too.
-  void raise_frontier(Clock cluster) {
-    applied_.erase(applied_.begin(), applied_.lower_bound(cluster));
-    frontier_ = std::max(frontier_, cluster);
-    for (auto at = applied_.find(frontier_); at != applied_.end() && at->second == map_.workers();
-         at = applied_.find(frontier_)) {
-      applied_.erase(at);
-      ++frontier_;
-    }
-    for (const auto& cache : caches_) cache->raise_frontier(frontier_);
+  void drop_settled(NodeId home, const std::vector<Clock>& included) {
+    included_[home] = included;
+    for (auto& batches : in_flight_) drop_applied(batches);
+  }
+  static void drop_applied(std::deque<std::shared_ptr<Handed>>& batches) {
+    while (!batches.empty() && batches.front()->homes_without == 0) batches.pop_front();
   }
 
-  const WorkerMap map_;
+  // Below the cluster's clock all is applied. Beyond it, clocks that are complete count too.
+  Clock complete_below(Clock cluster) {
+    applied_.erase(applied_.begin(), applied_.lower_bound(cluster));
+    complete_ = std::max(complete_, cluster);
+    for (auto at = applied_.find(complete_); at != applied_.end() && at->second == map_.workers();
+         at = applied_.find(complete_)) {
+      applied_.erase(at);
+      ++complete_;
+    }
+    return complete_;
+  }
+
+  /// With everything in it, while no unit runs; for the processor also meanwhile.
+  std::span<const T> state_of(std::uint32_t row) const { return {caches_.front()->values(row), rule_.state_width()}; }
+  void take_state(WireReader& in, std::uint32_t row) {
+    T* first = caches_.front()->values(row);
+    in.take_all(std::span(first, rule_.state_width()));
+    for (const auto& cache : caches_) {
+      if (cache != caches_.front()) std::copy(first, first + rule_.state_width(), cache->values(row));
+    }
+  }
+
+  const RowRule<T> rule_;
   CombiningTree tree_;
   const WorkerId first_worker_;
   std::vector<std::unique_ptr<DomainCache<T>>> caches_;
@@ -390,7 +456,10 @@ class Table final : public TableBase {
   std::map<Clock, std::vector<std::shared_ptr<Handed>>> parked_;
   std::map<Clock, std::vector<std::shared_ptr<Handed>>> own_batches_;  ///< until they are packed
   std::map<Clock, std::size_t> applied_;                               ///< batches, of clocks that are not complete
-  Clock frontier_ = 0;
+  Clock complete_ = 0;                                                 ///< all updates below it are applied
+  std::vector<Clock> applied_of_worker_;                               ///< all below it, of each worker of the cluster
+  std::vector<std::deque<std::shared_ptr<Handed>>> in_flight_;         ///< by own worker: batches that some home lacks
+  std::vector<std::vector<Clock>> included_;  ///< by home and own worker: clocks that its rows hold
   /// A node that knows sooner that all have finished a clock may be a clock ahead.
   std::map<Clock, std::map<Subtree, UpdateBatch<T>>> arrived_;
 };

@@ -9,10 +9,23 @@ void TableStore::check(const TableSpec& spec) const {
     throw usage_error("table " + orrery::quoted(spec.name) + ": expected rows and values, got " +
                       std::to_string(spec.rows) + " rows of " + std::to_string(spec.width));
   }
+  if (spec.rule.kind == UpdateRule::Kind::adaptive_revision && !(spec.rule.rate > 0)) {
+    throw usage_error("table " + orrery::quoted(spec.name) + ": expected a rate above 0, got " +
+                      std::to_string(spec.rule.rate));
+  }
   if (spec.staleness && (*spec.staleness < 0 || *spec.staleness > engine_.clock_bound())) {
     throw usage_error("table " + orrery::quoted(spec.name) + ": expected a staleness of 0 to " +
                       std::to_string(engine_.clock_bound()) + ", the engine's, got " + std::to_string(*spec.staleness));
   }
+}
+
+void TableStore::check_whole_numbers(const TableSpec& spec) {
+  if (spec.rule.kind == UpdateRule::Kind::add) return;
+  throw usage_error("table " + orrery::quoted(spec.name) + ": adaptive steps need float or double, got whole numbers");
+}
+
+RowDelivery TableStore::delivery() const {
+  return engine_.options().consistency == Consistency::ssp ? RowDelivery::pull : RowDelivery::push;
 }
 
 ObservedStaleness TableStore::observed() const {
@@ -36,15 +49,16 @@ void TableStore::worker_ended(WorkerId worker, Clock clock) {
   for (const auto& table : tables_) table->worker_ended(worker, clock);
 }
 
-Bytes TableStore::pack(Clock clock) {
-  Bytes out;
-  if (map_.nodes() == 1) return out;
-  for (const auto& table : tables_) table->pack(clock, out);
-  return out;
+void TableStore::connect(Outbox& outbox, Clock start) {
+  for (std::uint32_t number = 0; number < tables_.size(); ++number) tables_[number]->connect(outbox, number, start);
 }
 
-void TableStore::unpack(NodeId from, Clock clock, std::span<const std::byte> bytes) {
-  for (const auto& table : tables_) table->unpack(from, clock, bytes);
+void TableStore::node_ended(Clock clock) {
+  for (const auto& table : tables_) table->node_ended(clock);
+}
+
+void TableStore::message_arrived(const Message& message, const ClockTree& clocks) {
+  tables_.at(message.table)->message_arrived(message, clocks);
 }
 
 void TableStore::clocks_moved(const ClockTree& clocks) {
@@ -53,6 +67,19 @@ void TableStore::clocks_moved(const ClockTree& clocks) {
 
 void TableStore::commit(Clock clock) {
   for (const auto& table : tables_) table->commit(clock);
+}
+
+// Every table is asked, so that all ask for what they lack at the same time.
+bool TableStore::may_begin(Clock clock) {
+  bool all = true;
+  for (const auto& table : tables_) all = table->may_begin(clock) && all;
+  return all;
+}
+
+bool TableStore::may_end(Clock clock) {
+  bool all = true;
+  for (const auto& table : tables_) all = table->may_end(clock) && all;
+  return all;
 }
 
 std::vector<StateSection> TableStore::save() const {

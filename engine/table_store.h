@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -30,7 +31,8 @@ class TableStore {
     check(spec);
     const Clock staleness = spec.staleness.value_or(engine_.clock_bound());
     bound_ = std::min(bound(), staleness);
-    auto table = std::make_unique<Table<T>>(std::move(spec), staleness, map_, engine_.topology());
+    if constexpr (!std::is_floating_point_v<T>) check_whole_numbers(spec);
+    auto table = std::make_unique<Table<T>>(std::move(spec), staleness, delivery(), map_, engine_.topology());
     Table<T>& made = *table;
     tables_.push_back(std::move(table));
     return made;
@@ -44,11 +46,15 @@ class TableStore {
   /// up to the bound (without one: up to the highest seen). Between runs.
   void report(Evaluation& evaluation) const;
 
+  // What a program passes on to its tables (Program).
+  void connect(Outbox& outbox, Clock start);
   void worker_ended(WorkerId worker, Clock clock);
-  Bytes pack(Clock clock);
-  void unpack(NodeId from, Clock clock, std::span<const std::byte> bytes);
+  void node_ended(Clock clock);
+  void message_arrived(const Message& message, const ClockTree& clocks);
   void clocks_moved(const ClockTree& clocks);
   void commit(Clock clock);
+  bool may_begin(Clock clock);
+  bool may_end(Clock clock);
 
   /// One section for each table. Between runs.
   std::vector<StateSection> save() const;
@@ -57,6 +63,8 @@ class TableStore {
 
  private:
   void check(const TableSpec& spec) const;
+  static void check_whole_numbers(const TableSpec& spec);
+  RowDelivery delivery() const;
 
   const Engine& engine_;
   const WorkerMap map_;
@@ -71,12 +79,15 @@ class TableProgram : public Trainee {
 
   Clock clock_bound(Clock) const final { return tables_.bound(); }
   void worker_ended(WorkerId worker, Clock clock) override { tables_.worker_ended(worker, clock); }
-  Bytes pack_partial(Clock clock) override { return tables_.pack(clock); }
-  void partial_arrived(NodeId from, Clock clock, std::span<const std::byte> bytes) override {
-    tables_.unpack(from, clock, bytes);
+  void connect(Outbox& outbox, Clock start) override { tables_.connect(outbox, start); }
+  void node_ended(Clock clock) override { tables_.node_ended(clock); }
+  void message_arrived(const Message& message, const ClockTree& clocks) override {
+    tables_.message_arrived(message, clocks);
   }
   void clocks_moved(const ClockTree& clocks) override { tables_.clocks_moved(clocks); }
   void commit(Clock clock, std::span<const Bytes>) override { tables_.commit(clock); }
+  bool may_begin(Clock clock) override { return tables_.may_begin(clock); }
+  bool may_end(Clock clock) override { return tables_.may_end(clock); }
   std::vector<StateSection> save_state() const override { return tables_.save(); }
   void load_state(const std::vector<StateSection>& sections) override { tables_.load(sections); }
   void keep_best() override { best_ = save_state(); }

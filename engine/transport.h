@@ -2,35 +2,16 @@
 // in one process are joined by LocalCluster, and dist/ joins processes over MPI.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "engine/program.h"
+#include "engine/message.h"
 #include "engine/types.h"
 #include "engine/unit.h"
 
 namespace orrery {
-
-/// One message. Between two nodes messages arrive in the order in which they were sent, exactly once.
-struct Message {
-  enum class Kind : std::uint8_t {
-    block,     ///< a block with the right to it: `block`, `group`, `clock`, `visit` name the visit that waits for it
-    partial,   ///< Program::pack_partial of `clock`
-    clock,     ///< all workers of the sender have finished the clocks below `clock`
-    exchange,  ///< a piece of Executor::exchange; `clock` is its sequence number
-    failed     ///< the sender's run failed; the payload is the text
-  };
-  Kind kind = Kind::clock;
-  NodeId from = 0;
-  Clock clock = 0;
-  BlockId block = kNoBlock;
-  std::uint32_t group = 0;
-  std::uint32_t visit = 0;
-  Bytes payload;
-};
 
 /// Takes messages. receive() may be called by any thread of the transport, for one sender one at a time; it never waits
 /// for another message.

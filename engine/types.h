@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 namespace orrery {
 
@@ -16,6 +17,8 @@ using DomainId = std::uint32_t;
 /// A rank of the cluster, in [0, nodes).
 using NodeId = std::uint32_t;
 
+/// How far apart clocks may be where there is no bound (async).
+inline constexpr Clock kNoBound = std::numeric_limits<Clock>::max() / 2;
 inline constexpr BlockId kNoBlock = ~BlockId{0};
 inline constexpr DomainId kNoDomain = ~DomainId{0};
 

@@ -2,14 +2,15 @@
 // (design section 5). Sparse in rows, dense in a row.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <vector>
 
-#include "engine/program.h"
+#include "engine/message.h"
 #include "engine/row_index.h"
+#include "engine/wire.h"
 
 namespace orrery {
 
@@ -55,33 +56,24 @@ class UpdateBatch {
     values_.clear();
   }
 
-  /// Appends the batch to `out`; unpack() reads it back and moves `in` past it.
-  void pack(Bytes& out) const {
-    const auto append = [&](const void* data, std::size_t bytes) {
-      const auto* first = static_cast<const std::byte*>(data);
-      out.insert(out.end(), first, first + bytes);
-    };
-    const std::uint64_t count = rows_.size();
-    append(&count, sizeof count);
-    append(rows_.data(), rows_.size() * sizeof(std::uint32_t));
-    append(values_.data(), values_.size() * sizeof(T));
+  /// Appends what falls into rows [first, last) to `out`; unpack() reads it back.
+  void pack(std::uint32_t first, std::uint32_t last, Bytes& out) const {
+    const auto falls_in = [=](std::uint32_t row) { return first <= row && row < last; };
+    put(out, static_cast<std::uint64_t>(std::count_if(rows_.begin(), rows_.end(), falls_in)));
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (!falls_in(rows_[i])) continue;
+      put(out, rows_[i]);
+      put_all(out, std::span(values(i), width_));
+    }
   }
-  void unpack(std::span<const std::byte>& in) {
-    std::uint64_t count = 0;
-    take(in, &count, sizeof count);
-    rows_.resize(count);
-    values_.resize(count * width_);
-    take(in, rows_.data(), rows_.size() * sizeof(std::uint32_t));
-    take(in, values_.data(), values_.size() * sizeof(T));
-    for (std::size_t i = 0; i < rows_.size(); ++i) index_.insert(rows_[i], static_cast<std::uint32_t>(i));
+  void unpack(WireReader& in) {
+    for (auto left = in.take<std::uint64_t>(); left > 0; --left) {
+      const auto row = in.take<std::uint32_t>();
+      in.take_all(std::span(at(row), width_));
+    }
   }
 
  private:
-  static void take(std::span<const std::byte>& in, void* to, std::size_t bytes) {
-    if (bytes != 0) std::memcpy(to, in.data(), bytes);
-    in = in.subspan(bytes);
-  }
-
   std::uint32_t width_;
   RowIndex index_;
   std::vector<std::uint32_t> rows_;
