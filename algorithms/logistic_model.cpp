@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "algorithms/logistic_loss.h"
 #include "engine/data/portable_math.h"
@@ -20,15 +21,6 @@ constexpr std::size_t kConstants = 9;
 double probability(float margin) {
   const double e = portable_exp(-std::abs(double{margin}));
   return margin >= 0 ? 1.0 / (1.0 + e) : e / (1.0 + e);
-}
-
-bool agree(double a, double b, double relative, double absolute) {
-  return (std::isnan(a) && std::isnan(b)) ||
-         std::abs(a - b) <= relative * std::max(std::abs(a), std::abs(b)) + absolute;
-}
-
-std::string found(double expected, double got) {
-  return "expected " + shortest_text(expected) + ", found " + shortest_text(got);
 }
 
 }  // namespace
@@ -77,7 +69,7 @@ SparseData LogisticModel::read(const std::string& data, const std::string& forma
 void LogisticModel::predict(const std::string& data, const std::string& format, Engine& engine,
                             std::ostream& out) const {
   const SparseData read_data = read(data, format, engine);
-  const std::vector<float> margins = logistic::predict(Table(read_data.rows, {}), weights_, intercept_,
+  const std::vector<float> margins = logistic::predict(FeatureRows(read_data.rows), weights_, intercept_,
                                                        kernels(engine.simd()), engine.parallel_for_function());
   for (const float margin : margins) out << shortest_text(probability(margin)) << '\n';
 }
@@ -88,7 +80,7 @@ ValueList LogisticModel::evaluate(const std::string& data, const std::string& fo
   const Kernels& level = kernels(engine.simd());
   const ParallelFor parallel = engine.parallel_for_function();
   const std::vector<float> margins =
-      logistic::predict(Table(read_data.rows, signs), weights_, intercept_, level, parallel);
+      logistic::predict(FeatureRows(read_data.rows), weights_, intercept_, level, parallel);
   const BinaryScores scores = score(margins, signs);
   if (std::isnan(scores.auc)) engine.warn(data + ": all rows are of one class, so there is no AUC");
   return {{"log_loss", mean_loss(margins, signs, level, parallel)},
@@ -99,7 +91,7 @@ ValueList LogisticModel::evaluate(const std::string& data, const std::string& fo
 
 std::vector<Check> LogisticModel::verify(const Run& run, Engine& engine) const {
   // Training sums losses of float margins, the certificate of double ones.
-  constexpr double kRounding = 1e-5, kSame = 1e-9;
+  constexpr double kRounding = 1e-5;
   std::vector<Check> checks;
   const bool finite = std::isfinite(intercept_) &&
                       std::all_of(weights_.begin(), weights_.end(), [](float w) { return std::isfinite(w); });
@@ -110,20 +102,11 @@ std::vector<Check> LogisticModel::verify(const Run& run, Engine& engine) const {
   if (!same_data) return checks;
   const Certificate now = certify(data.rows, signs_of(data.rows.labels, labels_, run.data), fitted(), penalty_,
                                   engine.parallel_for_function());
-  checks.push_back({"objective is the one that was reached", agree(now.objective, certificate_.objective, kSame, 0),
-                    found(certificate_.objective, now.objective)});
-  checks.push_back({"least subgradient is the one that was reached",
-                    agree(now.gradient, certificate_.gradient, kSame, kSame),
-                    "norm: " + found(certificate_.gradient, now.gradient)});
-  checks.push_back({"distance from the minimum is at most the one that was reached",
-                    agree(now.gap, certificate_.gap, kSame, kSame * std::abs(now.objective)),
-                    std::isnan(now.gap) ? "no bound without a penalty"
-                                        : "duality gap " + shortest_text(now.gap) + ", " +
-                                              shortest_text(now.gap / now.objective) + " of the objective"});
+  for (Check& check : compare(certificate_, now)) checks.push_back(std::move(check));
   if (run.value) {
     const double value = run.valid ? number_in(evaluate(*run.valid, run.format, engine), "log_loss") : now.objective;
     checks.push_back({run.valid ? "held-out log-loss is the one of run.json" : "objective is the one of run.json",
-                      agree(value, *run.value, kRounding, 1e-12), found(*run.value, value)});
+                      agree(value, *run.value, kRounding, 1e-12), expected_and_found(*run.value, value)});
   }
   return checks;
 }

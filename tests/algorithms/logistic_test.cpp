@@ -246,10 +246,11 @@ TEST_F(LogisticTest, kernels_of_all_levels_compute_the_formulas) {
   for (int level = 0; level <= static_cast<int>(detect_simd()); ++level) {
     for (const bool ones : {false, true}) {
       const auto& kernels = logistic::kernels(static_cast<SimdLevel>(level));
-      const logistic::RowsView view{starts.data(), columns.data(), ones ? nullptr : values.data(), signs.data(), kRows};
+      const RowsView view{starts.data(), columns.data(), ones ? nullptr : values.data(), kRows};
       std::vector<newton::Slope> slopes(kColumns), expected(kColumns);
       std::vector<float> margins(kRows), curvature(kRows);
-      const auto sums = kernels.differentiate(view, {w.data(), 0.5F}, slopes.data(), margins.data(), curvature.data());
+      const auto sums =
+          kernels.differentiate(view, signs.data(), {w.data(), 0.5F}, slopes.data(), margins.data(), curvature.data());
       std::vector<double> product(kColumns, 0.0), expected_product(kColumns, 0.0);
       kernels.multiply(view, {d.data(), 0.25F}, curvature.data(), product.data());
       double loss = 0;
