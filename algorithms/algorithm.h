@@ -45,6 +45,7 @@ struct DataRequest {
   std::string format;  ///< empty: recognised from the content
   std::optional<std::string> valid;
   std::optional<std::string> init;  ///< model directory of a warm start
+  std::string schedule = "auto";    ///< what prepare() will be called with
 };
 
 /// For run.json's "data": what was read. Values are JSON texts.

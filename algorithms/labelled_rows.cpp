@@ -1,7 +1,9 @@
 #include "algorithms/labelled_rows.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <utility>
@@ -117,7 +119,8 @@ BinaryLabels binary_labels(const Labels& labels, const std::string& path) {
   if (labels.kind == LabelKind::plus_minus_one) return {-1, 1};
   if (labels.kind == LabelKind::zero_one) return {0, 1};
   throw data_error(path, "expected labels of two classes, -1/1 or 0/1; got " +
-                             (labels.kind == LabelKind::real ? "other numbers" : labels.describe()));
+                             (labels.kind == LabelKind::real ? "other numbers" : labels.describe()) +
+                             "; `softmax` takes any integers");
 }
 
 std::vector<float> signs_of(std::span<const double> labels, BinaryLabels known, const std::string& path) {
@@ -130,6 +133,37 @@ std::vector<float> signs_of(std::span<const double> labels, BinaryLabels known, 
     signs[row] = labels[row] == known.positive ? 1.0F : -1.0F;
   }
   return signs;
+}
+
+std::vector<double> classes_in(std::span<const double> labels, const std::string& path) {
+  constexpr std::size_t kMostClasses = 10000;
+  std::vector<double> classes(labels.begin(), labels.end());
+  const auto is_fraction = [](double label) { return label != std::floor(label); };
+  if (const auto at = std::find_if(classes.begin(), classes.end(), is_fraction); at != classes.end()) {
+    throw data_error(path, "row " + std::to_string(at - classes.begin() + 1) +
+                               ": expected an integer as label of a class, got " + shortest_text(*at));
+  }
+  std::sort(classes.begin(), classes.end());
+  classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
+  if (classes.size() > kMostClasses) {
+    throw data_error(path, "expected labels of at most " + std::to_string(kMostClasses) + " classes, got " +
+                               std::to_string(classes.size()));
+  }
+  return classes;
+}
+
+std::vector<std::uint32_t> numbers_of(std::span<const double> labels, std::span<const double> classes,
+                                      const std::string& path) {
+  std::vector<std::uint32_t> numbers(labels.size());
+  for (std::size_t row = 0; row < labels.size(); ++row) {
+    const auto at = std::lower_bound(classes.begin(), classes.end(), labels[row]);
+    if (at == classes.end() || *at != labels[row]) {
+      throw data_error(path, "row " + std::to_string(row + 1) + ": expected a label that training had, one of " +
+                                 std::to_string(classes.size()) + " classes; got " + shortest_text(labels[row]));
+    }
+    numbers[row] = static_cast<std::uint32_t>(at - classes.begin());
+  }
+  return numbers;
 }
 
 BinaryScores score(std::span<const float> margins, std::span<const float> signs) {

@@ -1,4 +1,4 @@
-// Rows with a class each, from any format that has them, and how good predicted probabilities of two classes are.
+// Rows with a class each, from any format that has them, and how well margins tell two classes apart.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,13 @@ struct BinaryLabels {
 BinaryLabels binary_labels(const Labels& labels, const std::string& path);
 /// −1 or 1 for every row. @throws Error (data) for a label that is neither.
 std::vector<float> signs_of(std::span<const double> labels, BinaryLabels known, const std::string& path);
+
+/// The values that stand for classes in files, ascending; they number the classes from 0. @throws Error (data) for a
+/// label that is no integer, and for more than 10,000 classes.
+std::vector<double> classes_in(std::span<const double> labels, const std::string& path);
+/// The number of every row's class. @throws Error (data) for a label that is no class.
+std::vector<std::uint32_t> numbers_of(std::span<const double> labels, std::span<const double> classes,
+                                      const std::string& path);
 
 /// How well margins (log-odds of the positive class) tell two classes apart.
 struct BinaryScores {

@@ -75,13 +75,7 @@ double least_subgradient(const ClassSums& sums, const Fitted& fitted, newton::Pe
   double squares = 0;
   for (std::size_t j = 0; j < sums.pull[0].size(); ++j) {
     const double w = weight_at(fitted, j);
-    double g = -(sums.pull[0][j] + sums.pull[1][j]) * per_row + penalty.l2 * w;
-    if (w != 0) {
-      g += w > 0 ? penalty.l1 : -penalty.l1;
-    } else {
-      g = std::max(std::abs(g) - penalty.l1, 0.0);
-    }
-    squares += g * g;
+    squares += squared_subgradient(w, -(sums.pull[0][j] + sums.pull[1][j]) * per_row, penalty);
   }
   const double of_intercept = fitted.has_intercept ? (sums.wrong[0] - sums.wrong[1]) * per_row : 0.0;
   return std::sqrt(squares + of_intercept * of_intercept);
@@ -139,7 +133,7 @@ Certificate certify(const SparseRows& rows, std::span<const float> signs, const 
   Certificate out;
   out.objective = sums.loss * per_row;
   for (const float w : fitted.weights) {
-    out.objective += penalty.l1 * std::abs(double{w}) + 0.5 * penalty.l2 * double{w} * double{w};
+    out.objective += penalty_at(double{w}, penalty);
   }
   out.gradient = least_subgradient(sums, fitted, penalty, per_row);
   out.gap = std::numeric_limits<double>::quiet_NaN();

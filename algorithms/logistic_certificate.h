@@ -13,6 +13,7 @@
 
 #include <span>
 
+#include "algorithms/certificate.h"
 #include "algorithms/newton.h"
 #include "engine/data/parallel_for.h"
 #include "engine/data/sparse_rows.h"
@@ -24,12 +25,6 @@ struct Fitted {
   std::span<const float> weights;  ///< by column; columns beyond count for nothing
   float intercept = 0;
   bool has_intercept = true;
-};
-
-struct Certificate {
-  double objective = 0;
-  double gradient = 0;  ///< norm of the least subgradient; 0 at a minimum
-  double gap = 0;       ///< objective − D: at least the distance from the minimum. NaN without a penalty: no bound
 };
 
 /// Two passes over the data and an exp and two log a row; 16 bytes a column for each of 16 pieces.

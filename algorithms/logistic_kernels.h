@@ -7,18 +7,10 @@
 #include <cstdint>
 
 #include "algorithms/newton_sums.h"
+#include "algorithms/rows_view.h"
 #include "engine/simd.h"
 
 namespace orrery::logistic {
-
-/// Consecutive rows of a table. Row r has the entries [starts[r], starts[r + 1]) of the arrays below it.
-struct RowsView {
-  const std::uint64_t* starts;
-  const std::uint32_t* columns;
-  const float* values;  ///< null: every entry is 1, and only the columns are read
-  const float* signs;   ///< −1 or 1: the class; null where no label is needed
-  std::size_t rows;
-};
 
 /// A point of the training, or a direction.
 struct ConstPoint {
@@ -32,13 +24,13 @@ struct InterceptSums {
   newton::Slope slope;
 };
 
-/// One level's kernels. With m = w·x + b, z = sign·m and p = 1 / (1 + exp z):
+/// One level's kernels. `signs`: −1 or 1 by row, the class. With m = w·x + b, z = sign·m and p = 1 / (1 + exp z):
 /// loss = log(1 + exp(−z)), its derivative by m is −sign·p, its second one p (1 − p).
 struct Kernels {
   /// Adds every row's derivatives to slopes[column] and keeps its z and second derivative. One pass: rows are taken in
   /// blocks of 16, which are still in the first-level cache when their derivatives are spread.
-  InterceptSums (*differentiate)(const RowsView& rows, ConstPoint at, newton::Slope* slopes, float* margins,
-                                 float* curvature);
+  InterceptSums (*differentiate)(const RowsView& rows, const float* signs, ConstPoint at, newton::Slope* slopes,
+                                 float* margins, float* curvature);
   /// product[column] += Σ curvature (d·x + d_b) x. @return the same sum for the intercept
   double (*multiply)(const RowsView& rows, ConstPoint direction, const float* curvature, double* product);
   /// w·x + b for every row.

@@ -3,67 +3,48 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/data/portable_math.h"
 #include "engine/reduce.h"
 
 namespace orrery::logistic {
 namespace {
 
-constexpr std::uint64_t kRowsEach = 4096;  // of a piece of work outside the clocks
-
-std::uint64_t pieces_of(std::uint64_t rows) { return (rows + kRowsEach - 1) / kRowsEach; }
+constexpr std::uint64_t kRowCost = 4;  // exp and log of a row, in entries
 
 }  // namespace
 
-Table::Table(const SparseRows& rows, std::span<const float> signs)
-    : rows_(rows),
-      signs_(signs),
-      only_ones_(std::all_of(rows.values.begin(), rows.values.end(), [](float x) { return x == 1.0F; })) {}
-
-RowsView Table::view(std::uint64_t first, std::uint64_t last) const {
-  return {rows_.starts.data() + first, rows_.columns.data(), only_ones_ ? nullptr : rows_.values.data(),
-          signs_.empty() ? nullptr : signs_.data() + first, static_cast<std::size_t>(last - first)};
-}
-
-std::vector<float> predict(const Table& table, std::span<const float> weights, float intercept, const Kernels& kernels,
-                           const ParallelFor& parallel) {
+std::vector<float> predict(const FeatureRows& rows, std::span<const float> weights, float intercept,
+                           const Kernels& kernels, const ParallelFor& parallel) {
   std::vector<float> all(weights.begin(), weights.end());
-  all.resize(std::max<std::size_t>(all.size(), table.entries().column_count), 0.0F);
-  std::vector<float> margins(table.rows());
-  parallel(pieces_of(table.rows()), [&](std::size_t piece) {
-    const std::uint64_t first = piece * kRowsEach, last = std::min(table.rows(), first + kRowsEach);
-    kernels.predict(table.view(first, last), {all.data(), intercept}, margins.data() + first);
+  all.resize(std::max<std::size_t>(all.size(), rows.columns()), 0.0F);
+  std::vector<float> margins(rows.rows());
+  for_row_pieces(rows.rows(), parallel, [&](std::size_t, std::uint64_t first, std::uint64_t last) {
+    kernels.predict(rows.view(first, last), {all.data(), intercept}, margins.data() + first);
   });
   return margins;
 }
 
 double mean_loss(std::span<const float> margins, std::span<const float> signs, const Kernels& kernels,
                  const ParallelFor& parallel) {
-  std::vector<double> sums(pieces_of(margins.size()));
-  parallel(sums.size(), [&](std::size_t piece) {
-    const std::size_t first = piece * kRowsEach, count = std::min<std::size_t>(kRowsEach, margins.size() - first);
-    std::vector<float> signed_margins(count);
-    for (std::size_t i = 0; i < count; ++i) signed_margins[i] = signs[first + i] * margins[first + i];
-    sums[piece] = kernels.losses(signed_margins.data(), signed_margins.data(), 0.0, count);
+  std::vector<double> sums(row_pieces(margins.size()));
+  for_row_pieces(margins.size(), parallel, [&](std::size_t piece, std::uint64_t first, std::uint64_t last) {
+    std::vector<float> signed_margins(last - first);
+    for (std::size_t i = 0; i < signed_margins.size(); ++i) signed_margins[i] = signs[first + i] * margins[first + i];
+    sums[piece] = kernels.losses(signed_margins.data(), signed_margins.data(), 0.0, signed_margins.size());
   });
   return tree_sum(std::span<double>{sums}) / static_cast<double>(margins.size());
 }
 
-LogisticLoss::LogisticLoss(const Table& table, WorkerId workers, bool has_intercept, const Kernels& kernels)
-    : table_(table),
+LogisticLoss::LogisticLoss(const FeatureRows& rows, std::span<const float> signs, WorkerId workers, bool has_intercept,
+                           const Kernels& kernels)
+    : features_(rows),
+      signs_(signs),
       has_intercept_(has_intercept),
       kernels_(kernels),
-      margins_(table.rows()),
-      kept_margins_(table.rows()),
-      curvature_(table.rows()) {
-  // A row costs its entries and about as much again as a few of them for exp and log.
-  const auto cost = [&](std::uint64_t row) { return table_.begin(row) - table_.begin(0) + 4 * row; };
-  std::uint64_t row = 0;
-  for (std::uint64_t w = 0; w < workers; ++w) {
-    while (row < table_.rows() && cost(row) * workers < cost(table_.rows()) * w) ++row;
-    first_row_.push_back(row);
-  }
-  first_row_.push_back(table_.rows());
-}
+      first_row_(rows.deal(workers, kRowCost)),
+      margins_(rows.rows()),
+      kept_margins_(rows.rows()),
+      curvature_(rows.rows()) {}
 
 ConstPoint LogisticLoss::point(std::span<const float> weights) const {
   return {weights.data(), has_intercept_ ? weights.back() : 0.0F};
@@ -72,15 +53,15 @@ ConstPoint LogisticLoss::point(std::span<const float> weights) const {
 newton::RowSums LogisticLoss::differentiate(WorkerId worker, std::span<const float> weights,
                                             std::span<newton::Slope> slopes) {
   const std::uint64_t first = first_row_[worker];
-  const InterceptSums sums = kernels_.differentiate(rows_of(worker), point(weights), slopes.data(),
-                                                    margins_.data() + first, curvature_.data() + first);
+  const InterceptSums sums = kernels_.differentiate(rows_of(worker), signs_.data() + first, point(weights),
+                                                    slopes.data(), margins_.data() + first, curvature_.data() + first);
   if (has_intercept_) slopes.back() = sums.slope;
   return sums.rows;
 }
 
 void LogisticLoss::add_curvature(WorkerId worker, std::span<const std::uint32_t> place, std::uint64_t every,
                                  std::size_t size, std::span<double> lower) const {
-  const SparseRows& all = table_.entries();
+  const SparseRows& all = features_.entries();
   std::vector<std::pair<std::uint32_t, double>> row_entries;  // those with a place, by place
   const std::uint64_t first = (first_row_[worker] + every - 1) / every * every;
   for (std::uint64_t row = first; row < first_row_[worker + 1]; row += every) {
@@ -110,6 +91,11 @@ void LogisticLoss::search(WorkerId worker, std::span<const double> steps, std::s
     losses[k] = kernels_.losses(kept_margins_.data() + first, margins_.data() + first, steps[k],
                                 first_row_[worker + 1] - first);
   }
+}
+
+void LogisticScoreLoss::differentiate(std::uint64_t row, std::span<double> scores) const {
+  const double sign = signs_[row];
+  scores[0] = -sign / (1 + portable_exp(sign * scores[0]));
 }
 
 }  // namespace orrery::logistic

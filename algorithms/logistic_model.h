@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/algorithm.h"
 #include "algorithms/labelled_rows.h"
+#include "algorithms/linear_model.h"
 #include "algorithms/logistic_certificate.h"
 
 namespace orrery::logistic {
@@ -17,7 +17,7 @@ namespace orrery::logistic {
 void write_logistic_model(ModelWriter& writer, const Fitted& fitted, newton::Penalty penalty, BinaryLabels labels,
                           const Certificate& certificate);
 
-class LogisticModel final : public Model {
+class LogisticModel final : public LinearModel {
  public:
   /// Reads the whole model. @throws Error (data) when arrays are missing or do not fit together.
   explicit LogisticModel(const ModelReader& reader);
@@ -27,18 +27,17 @@ class LogisticModel final : public Model {
   /// The probability of the positive class (label 1), a row a line. A table must have the training's label column too.
   void predict(const std::string& data, const std::string& format, Engine& engine, std::ostream& out) const override;
   ValueList evaluate(const std::string& data, const std::string& format, Engine& engine) const override;
-  std::vector<Check> verify(const Run& run, Engine& engine) const override;
+
+ protected:
+  std::size_t columns() const override { return weights_.size(); }
+  bool is_finite() const override;
+  Certificate certify_on(const SparseData& data, const std::string& path, Engine& engine) const override;
 
  private:
-  SparseData read(const std::string& data, const std::string& format, Engine& engine) const;
-
   std::vector<float> weights_;
   float intercept_ = 0;
   bool has_intercept_ = true;
-  newton::Penalty penalty_;
   BinaryLabels labels_;
-  Certificate certificate_;
-  std::string label_;  ///< --label of the training
 };
 
 }  // namespace orrery::logistic

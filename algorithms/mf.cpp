@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "algorithms/mf_als.h"
+#include "algorithms/mf_data_parallel.h"
 #include "algorithms/mf_holdout.h"
 #include "algorithms/mf_kernels.h"
 #include "algorithms/mf_layout.h"
@@ -36,10 +37,14 @@ AlgorithmInfo make_info() {
       "variance, so that reg and rate mean the same on any rating scale";
   info.method =
       "sgd: users stay with their worker, blocks of items rotate round the workers; units that run together share no "
-      "user and no item, so the run equals a serial one. Steps shrink with the squared errors a row has seen";
+      "user and no item, so the run equals a serial one. With schedule data, items are rows of a table that workers "
+      "read "
+      "and add to under any consistency, `clocks` times in an iteration. Steps shrink with the squared errors a row "
+      "has "
+      "seen";
   info.reference =
       "Gemulla et al., KDD 2011 (stratified SGD); Yun et al., VLDB 2014 (blocks on a ring); Duchi et al., JMLR 2011 "
-      "(adaptive steps)";
+      "(adaptive steps); Ma et al., ICML 2015 (adding versus averaging, for schedule data)";
   info.data = "ratings (user item rating), MatrixMarket";
   info.metric = "rmse";
   info.smaller_is_better = true;
@@ -49,15 +54,11 @@ AlgorithmInfo make_info() {
 
 /// Everything a training holds once the data is laid out. Parts refer to each other: never moved.
 struct Prepared {
-  Prepared(CellGrid&& laid_out, const Topology& topology, const WorkerMap& map, std::size_t rank, std::uint64_t seed)
-      : grid(std::move(laid_out)),
-        state(topology, map, grid.rows(), grid.columns(), rank),
-        rotation(static_cast<WorkerId>(grid.stripes()), static_cast<BlockId>(grid.blocks()), seed),
-        slices(std::vector<std::uint32_t>(grid.stripes(), AlsTrainee::kSlices)) {}
+  Prepared(CellGrid&& laid_out, const Topology& topology, const WorkerMap& map, std::size_t rank)
+      : grid(std::move(laid_out)), state(topology, map, grid.rows(), grid.columns(), rank) {}
   CellGrid grid;
   MfState state;
-  RotationSchedule rotation;    ///< of sgd
-  DataParallelSchedule slices;  ///< of als
+  std::unique_ptr<Schedule> schedule;
   Holdout holdout;
   std::unique_ptr<MfTrainee> trainee;
 };
@@ -83,6 +84,9 @@ class MatrixFactorisation final : public Algorithm {
              "share of the step that is lost in an iteration; less on data with few ratings a user or item",
              between(0, 1))
         .add("gain", params_.gain, "how fast a row's step shrinks with the squared errors it has seen", at_least(0))
+        .add("clocks", params_.clocks,
+             "schedule data of sgd: how often in an iteration a worker reads the items and adds to them",
+             between(1, 65536))
         .add("clip", params_.clip, "cut predictions to the range of the training ratings")
         .add("keep-seen", params_.keep_seen, "keep who rated what with the model, so that recommend leaves it out");
   }
@@ -99,20 +103,26 @@ class MatrixFactorisation final : public Algorithm {
   void check(const DataRequest& request) const override;
   void load(const DataRequest& request, Engine& engine) override;
   DataSummary data_summary() const override;
-  WorkerId default_workers() const override { return static_cast<WorkerId>(grid_shape(0).stripes); }
+  WorkerId default_workers() const override { return static_cast<WorkerId>(rotation_shape(0).stripes); }
   MemoryEstimate memory(WorkerId workers) const override;
   Training prepare(Engine& engine, WorkerId workers, std::uint64_t seed, const std::string& schedule) override;
   void write_model(ModelWriter& writer, Engine& engine) const override;
 
  private:
+  /// Whether the items are on a table. @throws Error (usage) for a schedule that the solver does not run by.
+  bool takes_tables(const std::string& schedule) const;
   /// @throws Error (usage) for so many workers that the grid is out of proportion to the data.
   GridShape grid_shape(WorkerId workers) const;
+  GridShape rotation_shape(WorkerId workers) const;
+  GridShape table_shape(WorkerId workers) const;
   std::size_t rank() const { return static_cast<std::size_t>(params_.rank); }
   void load_valid(const DataRequest& request, Engine& engine);
   CellGrid lay_out(WorkerId workers, Engine& engine);
   void find_scaling(CellGrid& grid, Engine& engine);
   void check_als(Engine& engine) const;
-  Training prepare_sgd(Engine& engine);
+  SgdRule sgd_rule() const;
+  Training prepare_rotation(Engine& engine, std::uint64_t seed);
+  Training prepare_tables(Engine& engine, const WorkerMap& map);
   Training prepare_als(Engine& engine);
   void initialise(MfState& state, const CellGrid& grid, std::uint64_t seed, Engine& engine) const;
   void warm_start(MfState& state, const CellGrid& grid, Engine& engine) const;
@@ -126,6 +136,7 @@ class MatrixFactorisation final : public Algorithm {
   std::optional<std::string> init_;
   IdMap users_, items_;
   std::uint64_t ratings_ = 0;
+  bool on_tables_ = false;  ///< sgd by schedule data
   Scaling scaling_;
   std::unique_ptr<Prepared> prepared_;
 };
@@ -143,6 +154,9 @@ void warn_all(const RatingsData& data, Engine& engine) {
 
 void MatrixFactorisation::check(const DataRequest& request) const {
   if (!request.format.empty()) check_ratings_format(parse_format(request.format));
+  if (!takes_tables(request.schedule) && param_set_.was_set("clocks")) {
+    throw usage_error("--clocks needs --schedule data with --solver sgd: elsewhere the schedule decides");
+  }
   if (!request.init) return;
   const std::size_t rank_before = rank_of_model(ModelReader(*request.init));
   if (rank_before == rank()) return;
@@ -158,6 +172,7 @@ void MatrixFactorisation::load(const DataRequest& request, Engine& engine) {
   items_ = std::move(data_.items);
   ratings_ = data_.ratings.size();
   init_ = request.init;
+  on_tables_ = takes_tables(request.schedule);
   if (request.valid) load_valid(request, engine);
   if (rank() > std::min(users_.size(), items_.size())) {
     engine.warn("rank " + std::to_string(params_.rank) + " is above what " + std::to_string(users_.size()) +
@@ -190,7 +205,28 @@ DataSummary MatrixFactorisation::data_summary() const {
   return summary;
 }
 
+bool MatrixFactorisation::takes_tables(const std::string& schedule) const {
+  if (params_.solver == Solver::sgd) return schedule == "data";
+  if (schedule == "auto" || schedule == "data") return false;
+  throw usage_error("--schedule: solver " + param_set_.get("solver") + " runs by schedule data, not " + schedule);
+}
+
 GridShape MatrixFactorisation::grid_shape(WorkerId workers) const {
+  return on_tables_ ? table_shape(workers) : rotation_shape(workers);
+}
+
+// A worker's users in as many shares as there are clocks; items are cut only where the grid cannot number them.
+GridShape MatrixFactorisation::table_shape(WorkerId workers) const {
+  const auto clocks = static_cast<std::uint64_t>(params_.clocks);
+  const std::uint64_t stripes = std::uint64_t{workers} * clocks;
+  const std::uint64_t most = std::max(std::uint64_t{1} << 16, ratings_);
+  if (stripes <= most) return {stripes, (items_.size() + kMaxBlockColumns - 1) / kMaxBlockColumns};
+  throw usage_error("--workers: " + std::to_string(workers) + " workers and " + std::to_string(clocks) +
+                    " clocks cut " + std::to_string(ratings_) + " ratings into " + std::to_string(stripes) +
+                    " units of work in an iteration; expected at most " + std::to_string(most));
+}
+
+GridShape MatrixFactorisation::rotation_shape(WorkerId workers) const {
   const GridShape shape = choose_grid(ratings_, users_.size(), items_.size(), padded_rank(rank()), workers);
   // A unit costs microseconds however few ratings it has, and every iteration plans and runs all of them.
   constexpr std::uint64_t kAlwaysFine = std::uint64_t{1} << 20;
@@ -214,6 +250,14 @@ MemoryEstimate MatrixFactorisation::memory(WorkerId workers) const {
       .add("tables of the grid", shape.stripes * shape.blocks, 256)
       .add("ids and counts", rows, 48)
       .add("model", rows, row_bytes);
+  if (on_tables_) {
+    // A worker's updates of a clock, with keys and places in the index; at a staleness some clocks' at once.
+    const std::uint64_t touched = std::min<std::uint64_t>(ratings_ / static_cast<std::uint64_t>(params_.clocks) + 1,
+                                                          std::uint64_t{workers} * items_.size());
+    estimate.add("columns of the units", ratings_, sizeof(std::uint16_t))
+        .add("table of items", items_.size(), row_bytes)
+        .add("updates of the workers", touched, 2 * row_bytes);
+  }
   if (valid_) {
     estimate.add("held-out ratings", valid_ratings_, sizeof(Rating)).add("best model so far", rows, row_bytes);
   }
@@ -288,24 +332,21 @@ void MatrixFactorisation::warm_start(MfState& state, const CellGrid& grid, Engin
 
 Training MatrixFactorisation::prepare(Engine& engine, WorkerId workers, std::uint64_t seed,
                                       const std::string& schedule) {
-  const std::string needed = params_.solver == Solver::als ? "data" : "rotation";
-  if (schedule != "auto" && schedule != needed) {
-    throw usage_error("--schedule: solver " + param_set_.get("solver") + " runs by schedule " + needed + ", not " +
-                      schedule);
-  }
+  on_tables_ = takes_tables(schedule);
   if (params_.solver == Solver::als) check_als(engine);
   CellGrid grid = lay_out(workers, engine);
   find_scaling(grid, engine);
   if (const std::string warning = duplicates_warning(grid.duplicates()); !warning.empty()) engine.warn(warning);
   const WorkerMap map(workers, engine.transport().nodes(), engine.transport().node(), engine.domains());
-  prepared_ = std::make_unique<Prepared>(std::move(grid), engine.topology(), map, rank(), seed);
+  prepared_ = std::make_unique<Prepared>(std::move(grid), engine.topology(), map, rank());
   initialise(prepared_->state, prepared_->grid, seed, engine);
   if (init_) warm_start(prepared_->state, prepared_->grid, engine);
   if (valid_) {
     prepared_->holdout =
         Holdout(std::move(valid_->ratings), prepared_->grid.rows(), prepared_->grid.columns(), scaling_);
   }
-  return params_.solver == Solver::als ? prepare_als(engine) : prepare_sgd(engine);
+  if (params_.solver == Solver::als) return prepare_als(engine);
+  return on_tables_ ? prepare_tables(engine, map) : prepare_rotation(engine, seed);
 }
 
 void MatrixFactorisation::check_als(Engine& engine) const {
@@ -318,24 +359,45 @@ void MatrixFactorisation::check_als(Engine& engine) const {
   }
 }
 
-Training MatrixFactorisation::prepare_sgd(Engine& engine) {
+SgdRule MatrixFactorisation::sgd_rule() const {
   const double per_row = 2.0 * static_cast<double>(ratings_) / static_cast<double>(users_.size() + items_.size());
-  const SgdRule rule{params_.rate, decay_for(params_.rate_decay, per_row), params_.gain};
+  return {params_.rate, decay_for(params_.rate_decay, per_row), params_.gain};
+}
+
+Training MatrixFactorisation::prepare_rotation(Engine& engine, std::uint64_t seed) {
+  prepared_->schedule = std::make_unique<RotationSchedule>(static_cast<WorkerId>(prepared_->grid.stripes()),
+                                                           static_cast<BlockId>(prepared_->grid.blocks()), seed);
   prepared_->trainee = std::make_unique<SgdTrainee>(prepared_->grid, prepared_->state, &prepared_->holdout, scaling_,
-                                                    rule, kernels(engine.simd()));
+                                                    sgd_rule(), kernels(engine.simd()));
   Training training;
-  training.schedule = &prepared_->rotation;
+  training.schedule = prepared_->schedule.get();
   training.trainee = prepared_->trainee.get();
   training.schedule_reason =
       "ratings touch one user and one item each, so blocks of items can rotate without a conflict";
   return training;
 }
 
+Training MatrixFactorisation::prepare_tables(Engine& engine, const WorkerMap& map) {
+  prepared_->schedule = std::make_unique<DataParallelSchedule>(std::vector<std::uint32_t>(map.workers(), 1));
+  auto trainee =
+      std::make_unique<DataParallelTrainee>(engine, map, prepared_->grid, prepared_->state, &prepared_->holdout,
+                                            scaling_, sgd_rule(), kernels(engine.simd()));
+  Training training;
+  training.schedule = prepared_->schedule.get();
+  training.trainee = trainee.get();
+  training.clocks_per_iteration = trainee->clocks_per_iteration();
+  training.schedule_reason = "users stay with their worker, and the items are on a table that keeps the consistency";
+  prepared_->trainee = std::move(trainee);
+  return training;
+}
+
 Training MatrixFactorisation::prepare_als(Engine& engine) {
+  prepared_->schedule = std::make_unique<DataParallelSchedule>(
+      std::vector<std::uint32_t>(prepared_->grid.stripes(), AlsTrainee::kSlices));
   prepared_->trainee = std::make_unique<AlsTrainee>(prepared_->grid, prepared_->state, &prepared_->holdout, scaling_,
                                                     kernels(engine.simd()));
   Training training;
-  training.schedule = &prepared_->slices;
+  training.schedule = prepared_->schedule.get();
   training.trainee = prepared_->trainee.get();
   training.clocks_per_iteration = AlsTrainee::kClocksPerIteration;
   training.schedule_reason = "with the items fixed, users are independent of each other, and the other way round";

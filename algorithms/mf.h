@@ -1,6 +1,6 @@
 // Matrix factorisation with mean, biases and factors: ratings in, predictions out. This file says what can be set; the
-// solvers are in mf_sgd.h (rotation) and mf_als.h (alternating least squares), what comes back from the files in
-// mf_model.h.
+// solvers are in mf_sgd.h (rotation), mf_data_parallel.h (the same on tables) and mf_als.h (alternating least squares),
+// what comes back from the files in mf_model.h.
 #pragma once
 
 #include <memory>
@@ -23,6 +23,7 @@ struct MfParams {
   double rate = 0.12;
   double rate_decay = 0.2;
   double gain = 0.01;
+  int clocks = 64;  ///< of an iteration, schedule data of sgd
   bool clip = false;
   bool keep_seen = true;
 };

@@ -27,21 +27,25 @@ MfState::MfState(const Topology& topology, const WorkerMap& map, const Axis& row
       stripes_(rows.parts()),
       factors_(topology, bytes_of_parts(columns, padded_rank(rank) * sizeof(float))),
       sides_(topology, bytes_of_parts(columns, sizeof(Side))) {
-  ORRERY_CHECK(map.workers() == rows.parts());
+  ORRERY_CHECK(rows.parts() % map.workers() == 0);
+  const std::size_t stripes_each = rows.parts() / map.workers();
+  const auto domain_of = [&](std::size_t stripe) {
+    return map.domain_of(static_cast<WorkerId>(stripe / stripes_each));
+  };
   const std::size_t row_bytes = stride_ * sizeof(float);
   std::vector<std::size_t> bytes(map.domains(), 0);
   std::vector<std::size_t> offsets(stripes_.size());
-  for (WorkerId w = 0; w < stripes_.size(); ++w) {
-    stripes_[w].count = rows.part_size(w);
-    std::size_t& used = bytes[map.domain_of(w)];
-    offsets[w] = used;
-    used += rounded(stripes_[w].count * row_bytes) + rounded(stripes_[w].count * sizeof(Side));
+  for (std::size_t s = 0; s < stripes_.size(); ++s) {
+    stripes_[s].count = rows.part_size(s);
+    std::size_t& used = bytes[domain_of(s)];
+    offsets[s] = used;
+    used += rounded(stripes_[s].count * row_bytes) + rounded(stripes_[s].count * sizeof(Side));
   }
   for (DomainId d = 0; d < map.domains(); ++d) row_memory_.push_back(Buffer::local(bytes[d], d, topology));
-  for (WorkerId w = 0; w < stripes_.size(); ++w) {
-    std::byte* const start = row_memory_[map.domain_of(w)].data() + offsets[w];
-    stripes_[w].rows = {reinterpret_cast<float*>(start),
-                        reinterpret_cast<Side*>(start + rounded(stripes_[w].count * row_bytes))};
+  for (std::size_t s = 0; s < stripes_.size(); ++s) {
+    std::byte* const start = row_memory_[domain_of(s)].data() + offsets[s];
+    stripes_[s].rows = {reinterpret_cast<float*>(start),
+                        reinterpret_cast<Side*>(start + rounded(stripes_[s].count * row_bytes))};
   }
   for (BlockId b = 0; b < columns.parts(); ++b) block_counts_.push_back(columns.part_size(b));
 }

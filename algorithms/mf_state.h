@@ -19,7 +19,8 @@ namespace orrery::mf {
 
 class MfState {
  public:
-  /// Makes zero parameters for the parts of the two axes; the stripe of worker w lies in the memory of its domain.
+  /// Makes zero parameters for the parts of the two axes. Every worker has as many stripes, in order; they lie in the
+  /// memory of its domain.
   MfState(const Topology& topology, const WorkerMap& map, const Axis& rows, const Axis& columns, std::size_t rank);
 
   std::size_t rank() const noexcept { return rank_; }

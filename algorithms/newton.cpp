@@ -17,8 +17,6 @@ namespace {
 
 // Products are dear where a dense preconditioner is not worth its while, but so are steps that end too soon.
 constexpr Clock kMostProductsDense = 8, kMostProductsDiagonal = 24;
-// Beyond this many columns a matrix costs more than the products that it saves.
-constexpr std::size_t kMostDense = 512;
 // Rows of the sample for each parameter; fewer where rows are long, but not below the least, which would mislead.
 constexpr std::uint64_t kSampleRows = 40, kLeastSampleRows = 2;
 // The matrix may cost so many additions for each entry of the data: as a preconditioner, and as the model itself.
@@ -102,7 +100,8 @@ void NewtonTrainee::plan_sample() {
     return;
   }
   const std::uint64_t wanted = std::min(kSampleRows * n, affordable(kPreconditionerCost));
-  const bool is_dense = n > 0 && n <= kMostDense + 1 && (wanted >= kLeastSampleRows * n || wanted >= loss_.rows());
+  const bool is_dense =
+      n > 0 && loss_.penalised() <= kMostDense && (wanted >= kLeastSampleRows * n || wanted >= loss_.rows());
   if (is_dense) sample_every_ = std::max<std::uint64_t>(1, loss_.rows() / wanted);
   most_products_ = is_dense ? kMostProductsDense : kMostProductsDiagonal;
 }

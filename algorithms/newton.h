@@ -37,6 +37,9 @@ struct Penalty {
   double l2 = 0;  ///< weight of sum w² / 2
 };
 
+/// Penalised parameters of a dense matrix, at most: with more it costs more than the products that it saves.
+inline constexpr std::size_t kMostDense = 512;
+
 inline constexpr std::uint32_t kNoPlace = ~std::uint32_t{0};
 
 /// A sum of convex losses over rows that are dealt to workers. Passes of different workers may overlap; a pass writes

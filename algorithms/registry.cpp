@@ -7,6 +7,7 @@
 #include "algorithms/logistic.h"
 #include "algorithms/mf.h"
 #include "algorithms/pagerank.h"
+#include "algorithms/softmax.h"
 #include "engine/error.h"
 #include "engine/params.h"
 
@@ -17,6 +18,7 @@ constexpr std::array kAlgorithms{
     AlgorithmEntry{"mf", make_mf, open_mf},
     AlgorithmEntry{"pagerank", make_pagerank, open_pagerank},
     AlgorithmEntry{"logistic", make_logistic, open_logistic},
+    AlgorithmEntry{"softmax", make_softmax, open_softmax},
 };
 
 }  // namespace

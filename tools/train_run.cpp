@@ -118,7 +118,8 @@ void TrainRun::check_options() {
 }
 
 DataRequest TrainRun::data_request() const {
-  DataRequest data{.path = request_.data, .format = options_.format, .valid = {}, .init = {}};
+  DataRequest data{
+      .path = request_.data, .format = options_.format, .valid = {}, .init = {}, .schedule = options_.schedule};
   if (!options_.valid.empty()) data.valid = options_.valid;
   if (!options_.init.empty()) data.init = options_.init;
   return data;

@@ -12,7 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/logistic_adaptive.h"
+#include "algorithms/adaptive_steps.h"
+#include "algorithms/feature_rows.h"
+#include "algorithms/logistic_loss.h"
 #include "engine/data/sparse_rows.h"
 #include "engine/engine.h"
 #include "engine/error.h"
@@ -44,7 +46,8 @@ class Race {
   }
 
   void run() {
-    const logistic::Table table(data_.rows, signs_);
+    const FeatureRows rows(data_.rows);
+    const logistic::LogisticScoreLoss loss(signs_);
     SimulatedCluster cluster(settings_.spec);
     cluster.run([&](NodeId node, Transport& transport) {
       EngineOptions options;
@@ -54,11 +57,11 @@ class Race {
       options.topology = "core:1 pu:1";
       Engine engine(options, &transport);
       const WorkerMap map(settings_.spec.nodes, settings_.spec.nodes, node, engine.domains());
-      logistic::AdaptiveTrainee trainee(engine, map, table, signs_, false, {.rate = 0.1, .l2 = kLambda, .batch = 64},
-                                        std::vector<float>(data_.rows.column_count, 0.0F),
-                                        [&](Engine& on, std::span<const float> weights, bool, Evaluation& out) {
-                                          out.objective = objective(table, weights, on);
-                                        });
+      AdaptiveTrainee trainee(engine, map, data_.rows, loss, false, {.rate = 0.1, .l2 = kLambda, .batch = 64},
+                              std::vector<float>(data_.rows.column_count, 0.0F),
+                              [&](Engine& on, std::span<const float> weights, bool, Evaluation& out) {
+                                out.objective = objective(rows, weights, on);
+                              });
       DataParallelSchedule schedule(std::vector<std::uint32_t>(settings_.spec.nodes, 1));
       Executor executor(engine, schedule, trainee, settings_.spec.nodes, {});
       for (Clock clock = settings_.every; clock <= settings_.clocks; clock += settings_.every) {
@@ -74,12 +77,12 @@ class Race {
  private:
   static constexpr double kLambda = 1e-4;
 
-  double objective(const logistic::Table& table, std::span<const float> weights, Engine& engine) const {
+  double objective(const FeatureRows& rows, std::span<const float> weights, Engine& engine) const {
     const ParallelFor parallel = engine.parallel_for_function();
     const logistic::Kernels& level = logistic::kernels(engine.simd());
     double squares = 0;
     for (const float weight : weights) squares += double{weight} * weight;
-    return logistic::mean_loss(logistic::predict(table, weights, 0, level, parallel), signs_, level, parallel) +
+    return logistic::mean_loss(logistic::predict(rows, weights, 0, level, parallel), signs_, level, parallel) +
            kLambda / 2 * squares;
   }
   static void print_point(Clock clock, VirtualTime time, double quality) {

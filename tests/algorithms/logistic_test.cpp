@@ -4,24 +4,19 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <limits>
-#include <map>
 #include <sstream>
 
 #include "algorithms/algorithm.h"
 #include "algorithms/labelled_rows.h"
-#include "algorithms/logistic.h"
 #include "algorithms/logistic_kernels.h"
 #include "algorithms/logistic_model.h"
 #include "engine/engine.h"
 #include "engine/error.h"
 #include "engine/random.h"
-#include "tests/engine/files.h"
+#include "tests/algorithms/linear_fixture.h"
 
 namespace orrery {
 namespace {
-
-using Params = std::map<std::string, std::string>;
 
 /// Dense rows in double, and the objective as it stands in `orrery describe logistic`.
 struct Oracle {
@@ -67,11 +62,9 @@ struct Oracle {
   }
 };
 
-class LogisticTest : public testing::Test {
+class LogisticTest : public LinearTest {
  protected:
-  std::string path(const std::string& name) const { return (directory_ / name).string(); }
-
-  void write(const std::string& name, const std::string& text) const { std::ofstream(path(name)) << text; }
+  LogisticTest() : LinearTest("logistic") {}
 
   /// Rows of a logistic model; a third of the values is 0. `ones`: all others are 1.
   Oracle write_rows(const std::string& name, std::size_t rows, std::size_t columns, bool ones = false,
@@ -99,77 +92,6 @@ class LogisticTest : public testing::Test {
     }
     return oracle;
   }
-
-  struct Outcome {
-    std::string checksum;
-    TrainResult result;
-    std::vector<std::string> warnings;
-    double value(const std::string& name) const {
-      for (const auto& [key, number] : result.final.extra) {
-        if (key == name) return number;
-      }
-      return std::numeric_limits<double>::quiet_NaN();
-    }
-  };
-  struct Job {
-    std::string data = "rows", valid = {}, init = {}, out = "run";
-    Params params = {};
-    EngineOptions engine = {};
-    WorkerId workers = 8;
-    StopRules stop = {};
-    Clock checkpoint_every = 0;
-    const std::vector<StateSection>* resume_from = nullptr;
-  };
-  static Job job(Params params = {}) {
-    Job made;
-    made.params = std::move(params);
-    made.engine.threads = 1;
-    made.stop.iterations = 100;
-    made.stop.tolerance = 1e-12;
-    return made;
-  }
-
-  /// Keeps the newest checkpoint.
-  struct Keeper final : TrainingObserver {
-    void checkpoint(Clock, std::vector<StateSection>&& state) override { newest = std::move(state); }
-    std::vector<StateSection> newest;
-  };
-
-  Outcome train_model(const Job& job, Keeper* keeper = nullptr) const {
-    const auto algorithm = make_logistic();
-    for (const auto& [name, value] : job.params) algorithm->params().set(name, value);
-    Engine engine(job.engine);
-    DataRequest request;
-    request.path = path(job.data);
-    if (!job.valid.empty()) request.valid = path(job.valid);
-    if (!job.init.empty()) request.init = path(job.init);
-    algorithm->load(request, engine);
-    const Training training = algorithm->prepare(engine, job.workers, 1, "auto");
-    TrainOptions options;
-    options.workers = job.workers;
-    options.stop = job.stop;
-    options.has_valid = !job.valid.empty();
-    options.clocks_per_iteration = training.clocks_per_iteration;
-    options.checkpoint_every = job.checkpoint_every;
-    Keeper none;
-    const std::atomic<bool> interrupted{false};
-    Outcome outcome;
-    outcome.result = train(engine, *training.schedule, *training.trainee, options, keeper != nullptr ? *keeper : none,
-                           interrupted, job.resume_from);
-    std::filesystem::create_directories(path(job.out));
-    ModelWriter writer(path(job.out));
-    algorithm->write_model(writer, engine);
-    outcome.checksum = writer.finish("{\"algorithm\":\"logistic\"}");
-    outcome.warnings = engine.warnings();
-    return outcome;
-  }
-
-  std::unique_ptr<Model> open(const std::string& run = "run") const { return open_logistic(ModelReader(path(run))); }
-  std::vector<float> weights(const std::string& run = "run") const {
-    return ModelReader(path(run)).read<float>("weights");
-  }
-
-  test::TemporaryDirectory directory_;
 };
 
 TEST_F(LogisticTest, reaches_the_minimum_for_every_penalty) {
@@ -246,10 +168,11 @@ TEST_F(LogisticTest, kernels_of_all_levels_compute_the_formulas) {
   for (int level = 0; level <= static_cast<int>(detect_simd()); ++level) {
     for (const bool ones : {false, true}) {
       const auto& kernels = logistic::kernels(static_cast<SimdLevel>(level));
-      const logistic::RowsView view{starts.data(), columns.data(), ones ? nullptr : values.data(), signs.data(), kRows};
+      const RowsView view{starts.data(), columns.data(), ones ? nullptr : values.data(), kRows};
       std::vector<newton::Slope> slopes(kColumns), expected(kColumns);
       std::vector<float> margins(kRows), curvature(kRows);
-      const auto sums = kernels.differentiate(view, {w.data(), 0.5F}, slopes.data(), margins.data(), curvature.data());
+      const auto sums =
+          kernels.differentiate(view, signs.data(), {w.data(), 0.5F}, slopes.data(), margins.data(), curvature.data());
       std::vector<double> product(kColumns, 0.0), expected_product(kColumns, 0.0);
       kernels.multiply(view, {d.data(), 0.25F}, curvature.data(), product.data());
       double loss = 0;

@@ -4,7 +4,7 @@ import json
 import math
 import unittest
 
-from support import CommandLine, NOT_REACHED, kReal, ratings_text
+from support import CommandLine, NOT_REACHED, USAGE, kReal, ratings_text
 
 
 class Train(CommandLine):
@@ -57,6 +57,34 @@ class Train(CommandLine):
         self.assertEqual(result["stopped_by"], "validation")
         best = min(point["valid"] for point in self.metrics(out))
         self.assertAlmostEqual(result["value"], best, places=6)
+
+    def test_a_table_of_items_keeps_its_bits_and_takes_any_consistency(self):
+        data = self.ratings(ratings=2000)
+        held_out = self.ratings("test.txt", ratings=300, seed=2)
+
+        def trained(name, *words):
+            self.train(data, self.dir / name, "--schedule", "data", "--clocks", "4", "--workers", "6", *words)
+            return self.record(self.dir / name)["result"]
+
+        same = [trained("t1", "--threads", "1", "--verify"), trained("t4", "--threads", "4"),
+                trained("numa", "--threads", "4", "--topology", "numa:2 core:2 pu:1")]
+        self.assertEqual(len({result["model_checksum"] for result in same}), 1)
+        self.assertEqual(self.record(self.dir / "t1")["schedule"], "data")
+        self.assertNotIn("reads_staleness_1", same[0])
+        for words in (("--staleness", "2"), ("--consistency", "essp", "--staleness", "2"), ("--consistency", "async")):
+            result = trained("stale", "--overwrite", *words)
+            self.assertLess(result["train_rmse"], 1.1 * same[0]["train_rmse"])
+            self.assertIn("reads_staleness_0", self.metrics(self.dir / "stale")[-1])
+        model = ("--model", self.dir / "t1")
+        self.assertIn("rmse", self.run_orrery("evaluate", *model, held_out).stdout)
+        self.assertEqual(len(self.run_orrery("recommend", *model, "--user", "u1", "--top", "3").stdout.split("\n")), 4)
+
+    def test_what_is_said_of_a_table_needs_one(self):
+        data = self.ratings(ratings=200)
+        for words in (("--clocks", "4"), ("--solver", "als", "--clocks", "4"), ("--solver", "als", "--schedule", "rotation")):
+            self.train(data, self.dir / "r", *words, expect=USAGE)
+        self.assertIn("units", self.train(data, self.dir / "r", "--schedule", "data", "--clocks", "65536", "--workers",
+                                          "16", expect=USAGE).stderr)
 
     def test_both_solvers_learn_and_verify(self):
         data = self.ratings(ratings=2000)

@@ -52,6 +52,19 @@ class Killed(CommandLine):
     def without_times(point):
         return {key: value for key, value in point.items() if key not in ("seconds", "wait_seconds")}
 
+    def test_items_on_a_table_go_on_to_the_same_bits(self):
+        data, out = self.ratings(**kShape), self.dir / "r"
+        words = ("--schedule", "data", "--clocks", "4", "--checkpoint-every", "2")
+        process = self.start("train", "mf", data, "--out", out, *words, "--iterations", "100000000",
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.wait_for(lambda: checkpoints(out), "a checkpoint", process)
+        process.kill()
+        process.wait()
+        ends = ("--iterations", int(checkpoints(out)[-1].stem.split("-")[1]) + 3)
+        self.train(data, out, *words, *ends, "--resume", "--threads", "1")
+        self.train(data, self.dir / "whole", *words, *ends)
+        self.assertEqual(self.checksum(out), self.checksum(self.dir / "whole"))
+
     def test_killed_before_the_first_checkpoint_starts_anew_and_says_so(self):
         data, out = self.ratings(**kShape), self.dir / "r"
         words = ("--iterations", "30", "--checkpoint-every", "1000000")

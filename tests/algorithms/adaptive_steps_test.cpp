@@ -1,17 +1,18 @@
 // Logistic regression with adaptive steps on a table: against a serial program from the paper, and the promises of
 // tables seen from an algorithm.
-#include "algorithms/logistic_adaptive.h"
+#include "algorithms/adaptive_steps.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "algorithms/logistic_loss.h"
 #include "engine/executor.h"
 #include "engine/random.h"
 #include "engine/reduce.h"
 #include "tests/engine/toy_programs.h"
 
-namespace orrery::logistic {
+namespace orrery {
 namespace {
 
 constexpr std::uint32_t kColumns = 40;
@@ -61,18 +62,17 @@ struct Shape {
 };
 
 std::vector<float> train(const Data& data, const Shape& shape, Clock iterations) {
-  const Table table(data.rows, data.signs);
+  const logistic::LogisticScoreLoss loss(data.signs);
   std::vector<float> weights;
-  toy::on_cluster(shape.nodes, toy::options_with(shape.threads, shape.staleness, shape.topology),
-                  [&](NodeId node, Engine& engine) {
-                    const WorkerMap map(shape.workers, shape.nodes, node, engine.domains());
-                    AdaptiveTrainee trainee(engine, map, table, data.signs, true, kRule,
-                                            std::vector<float>(kColumns + 1, 0.0F), {});
-                    DataParallelSchedule schedule(std::vector<std::uint32_t>(shape.workers, 1));
-                    Executor executor(engine, schedule, trainee, shape.workers, {});
-                    executor.run(iterations * trainee.clocks_per_iteration());
-                    if (node == 0) weights = trainee.weights();
-                  });
+  toy::on_cluster(
+      shape.nodes, toy::options_with(shape.threads, shape.staleness, shape.topology), [&](NodeId node, Engine& engine) {
+        const WorkerMap map(shape.workers, shape.nodes, node, engine.domains());
+        AdaptiveTrainee trainee(engine, map, data.rows, loss, true, kRule, std::vector<float>(kColumns + 1, 0.0F), {});
+        DataParallelSchedule schedule(std::vector<std::uint32_t>(shape.workers, 1));
+        Executor executor(engine, schedule, trainee, shape.workers, {});
+        executor.run(iterations * trainee.clocks_per_iteration());
+        if (node == 0) weights = trainee.weights();
+      });
   return weights;
 }
 
@@ -119,14 +119,14 @@ std::vector<double> train_serially(const Data& data, WorkerId workers, Clock clo
   return weights;
 }
 
-TEST(LogisticAdaptive, follows_the_serial_program_of_the_paper) {
+TEST(AdaptiveSteps, follows_the_serial_program_of_the_paper) {
   const Data data(203);
   const std::vector<double> expected = train_serially(data, 4, 3 * 7);  // 51 rows of the longest share, 8 a clock
   const std::vector<float> found = train(data, {.threads = 2}, 3);
   for (std::uint32_t c = 0; c <= kColumns; ++c) EXPECT_NEAR(found[c], expected[c], 2e-4) << "column " << c;
 }
 
-TEST(LogisticAdaptive, bits_do_not_depend_on_threads_domains_and_nodes) {
+TEST(AdaptiveSteps, bits_do_not_depend_on_threads_domains_and_nodes) {
   const Data data(500);
   const std::vector<float> expected = train(data, {.threads = 1, .workers = 6}, 3);
   EXPECT_EQ(train(data, {.threads = 2, .workers = 6}, 3), expected);
@@ -136,7 +136,7 @@ TEST(LogisticAdaptive, bits_do_not_depend_on_threads_domains_and_nodes) {
   EXPECT_NE(train(data, {.threads = 1, .workers = 5}, 3), expected) << "workers do change it";
 }
 
-TEST(LogisticAdaptive, comes_near_the_minimum_at_every_staleness) {
+TEST(AdaptiveSteps, comes_near_the_minimum_at_every_staleness) {
   const Data data(1000);
   // A minimum to compare with: the serial program with one worker and many passes.
   const std::vector<double> slow = train_serially(data, 1, 60 * 125);
@@ -146,10 +146,10 @@ TEST(LogisticAdaptive, comes_near_the_minimum_at_every_staleness) {
   }
 }
 
-TEST(LogisticAdaptive, more_workers_than_rows_and_empty_rows_do_no_harm) {
+TEST(AdaptiveSteps, more_workers_than_rows_and_empty_rows_do_no_harm) {
   const Data data(9);
   for (const float weight : train(data, {.threads = 2, .workers = 16}, 4)) EXPECT_TRUE(std::isfinite(weight));
 }
 
 }  // namespace
-}  // namespace orrery::logistic
+}  // namespace orrery
