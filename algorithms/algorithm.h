@@ -61,6 +61,7 @@ struct Training {
   Trainee* trainee = nullptr;
   Clock clocks_per_iteration = 1;
   std::string schedule_reason;  ///< why `auto` took this schedule
+  bool on_several_nodes = false;  ///< at a cut every node has the whole state
 };
 
 /// One training job. Calls come in the order of declaration.

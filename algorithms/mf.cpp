@@ -386,6 +386,7 @@ Training MatrixFactorisation::prepare_tables(Engine& engine, const WorkerMap& ma
   training.schedule = prepared_->schedule.get();
   training.trainee = trainee.get();
   training.clocks_per_iteration = trainee->clocks_per_iteration();
+  training.on_several_nodes = true;
   training.schedule_reason = "users stay with their worker, and the items are on a table that keeps the consistency";
   prepared_->trainee = std::move(trainee);
   return training;

@@ -6,6 +6,7 @@
 
 #include "engine/engine.h"
 #include "engine/reduce.h"
+#include "engine/wire.h"
 #include "numa/access_section.h"
 
 namespace orrery::mf {
@@ -37,15 +38,14 @@ struct DataParallelTrainee::Copy {
 DataParallelTrainee::DataParallelTrainee(const Engine& engine, const WorkerMap& map, const CellGrid& grid,
                                          MfState& state, const Holdout* holdout, const Scaling& scaling,
                                          const SgdRule& rule, const Kernels& kernels)
-    : MfTrainee(grid, state, holdout, scaling, kernels),
+    : OnTables(engine, map, grid, state, holdout, scaling, kernels),
       rule_(rule),
       clocks_(static_cast<Clock>(grid.stripes() / map.workers())),
       seen_(grid.stripes() * grid.blocks(), 0.0),
-      tables_(engine, map),
-      items_(tables_.add<float>({.name = "items",
-                                 .rows = static_cast<std::uint32_t>(grid.columns().size()),
-                                 .width = static_cast<std::uint32_t>(state.rank()) + 2,
-                                 .staleness = {}})) {
+      map_(map),
+      items_(tables().add<float>({.name = "items",
+                                  .rows = static_cast<std::uint32_t>(grid.columns().size()),
+                                  .width = static_cast<std::uint32_t>(state.rank()) + 2})) {
   std::vector<std::uint32_t> positions(kMaxBlockColumns, kNew);
   for (std::size_t c = 0; c < seen_.size(); ++c) {
     const std::size_t block = c % grid.blocks();
@@ -164,7 +164,7 @@ void DataParallelTrainee::put_into_table() {
 Evaluation DataParallelTrainee::evaluate(Engine& engine, bool exact) {
   take_from_table();
   Evaluation evaluation = MfTrainee::evaluate(engine, exact);
-  tables_.report(evaluation);
+  tables().report(evaluation);
   return evaluation;
 }
 
@@ -186,6 +186,44 @@ void DataParallelTrainee::keep_best() {
 void DataParallelTrainee::restore_best() {
   MfTrainee::restore_best();
   put_into_table();
+}
+
+template <class Visit>
+void DataParallelTrainee::for_each_stripe_of(NodeId node, Visit&& visit) const {
+  const auto of_worker = static_cast<std::size_t>(clocks_);
+  for (std::size_t stripe = map_.first_worker(node) * of_worker; stripe < map_.first_worker(node + 1) * of_worker;
+       ++stripe) {
+    const FactorRows users = state_.stripe(stripe);
+    const std::size_t count = state_.rows_in(stripe);
+    visit(std::span(users.factors, count * state_.stride()), std::span(users.sides, count));
+  }
+}
+
+Bytes DataParallelTrainee::share_state() const {
+  Bytes share = OnTables::share_state();
+  for_each_stripe_of(map_.this_node(), [&](std::span<const float> factors, std::span<const Side> sides) {
+    put_all(share, factors);
+    put_all(share, sides);
+  });
+  put_all(share, seen_of(map_.this_node()));
+  return share;
+}
+
+void DataParallelTrainee::take_share(NodeId from, std::span<const std::byte> share) {
+  WireReader in(share);
+  tables().take_observed(from, in);
+  for_each_stripe_of(from, [&](std::span<float> factors, std::span<Side> sides) {
+    in.take_all(factors);
+    in.take_all(sides);
+  });
+  const std::span<const double> seen = seen_of(from);
+  in.take_all(std::span(seen_).subspan(static_cast<std::size_t>(seen.data() - seen_.data()), seen.size()));
+}
+
+std::span<const double> DataParallelTrainee::seen_of(NodeId node) const {
+  const std::size_t cells = static_cast<std::size_t>(clocks_) * grid_.blocks();
+  const std::size_t first = map_.first_worker(node), last = map_.first_worker(node + 1);
+  return std::span(seen_).subspan(first * cells, (last - first) * cells);
 }
 
 double DataParallelTrainee::seen_squares(const ParallelFor&) const {

@@ -28,7 +28,7 @@
 
 namespace orrery::mf {
 
-class DataParallelTrainee final : public MfTrainee {
+class DataParallelTrainee final : public OnTables<MfTrainee> {
  public:
   /// Borrows everything. The grid's stripes are `clocks` for each worker; the items start as they stand in `state`.
   DataParallelTrainee(const Engine& engine, const WorkerMap& map, const CellGrid& grid, MfState& state,
@@ -40,20 +40,14 @@ class DataParallelTrainee final : public MfTrainee {
   /// Scratch: the factors and sides of the items of a unit. Beside the kernel it costs two passes over these.
   void run_unit(const WorkUnit& unit, UnitContext& context) override;
 
-  Clock clock_bound(Clock) const override { return tables_.bound(); }
-  void worker_ended(WorkerId worker, Clock clock) override { tables_.worker_ended(worker, clock); }
-  Bytes pack_partial(Clock clock) override { return tables_.pack(clock); }
-  void partial_arrived(NodeId from, Clock clock, std::span<const std::byte> bytes) override {
-    tables_.unpack(from, clock, bytes);
-  }
-  void clocks_moved(const ClockTree& clocks) override { tables_.clocks_moved(clocks); }
-  void commit(Clock clock, std::span<const Bytes>) override { tables_.commit(clock); }
-
   Evaluation evaluate(Engine& engine, bool exact) override;
   std::vector<StateSection> save_state() const override;
   void load_state(const std::vector<StateSection>& sections) override;
   void keep_best() override;
   void restore_best() override;
+  /// With the users of this node's workers.
+  Bytes share_state() const override;
+  void take_share(NodeId from, std::span<const std::byte> share) override;
 
  private:
   /// A cell as a unit reads it: its items numbered by their first rating in it.
@@ -76,6 +70,10 @@ class DataParallelTrainee final : public MfTrainee {
   /// Calls visit(item, factors, side) for every item where the state has it.
   template <class Visit>
   void for_each_item(Visit&& visit) const;
+  /// Calls visit(factors, sides) for the users of every stripe of that node's workers.
+  template <class Visit>
+  void for_each_stripe_of(NodeId node, Visit&& visit) const;
+  std::span<const double> seen_of(NodeId node) const;
   /// The state's items as the table has them, and back; while no unit runs.
   void take_from_table() const;
   void put_into_table();
@@ -89,7 +87,7 @@ class DataParallelTrainee final : public MfTrainee {
   std::vector<Part> parts_;   ///< by cell
   std::vector<double> seen_;  ///< by cell: Σ e² of its last visit, each error as it was before its step
   std::vector<Side> sides_;   ///< by item; penalties only
-  TableStore tables_;
+  const WorkerMap map_;
   Table<float>& items_;
 };
 

@@ -130,22 +130,28 @@ void ContractChecker::ended(NodeId node, std::uint32_t row, std::span<const std:
 
 void ContractChecker::sent(VirtualTime time, NodeId to, const Message& message) {
   now_ = time;
-  events_.push_back({time, kNoWorker, message.from, to,
-                     "node " + std::to_string(message.from) + " sends " + kind_name(message.kind) + " " +
-                         std::to_string(message.clock) + " to node " + std::to_string(to)});
+  remember({time, kNoWorker, message.from, to,
+            "node " + std::to_string(message.from) + " sends " + kind_name(message.kind) + " " +
+                std::to_string(message.clock) + " to node " + std::to_string(to)});
 }
 
 void ContractChecker::delivered(VirtualTime time, NodeId to, const Message& message) {
   now_ = time;
-  events_.push_back({time, kNoWorker, message.from, to,
-                     "node " + std::to_string(to) + " gets " + kind_name(message.kind) + " " +
-                         std::to_string(message.clock) + " of node " + std::to_string(message.from)});
+  remember({time, kNoWorker, message.from, to,
+            "node " + std::to_string(to) + " gets " + kind_name(message.kind) + " " + std::to_string(message.clock) +
+                " of node " + std::to_string(message.from)});
 }
 
 void ContractChecker::unit_ran(VirtualTime, VirtualTime end, NodeId, const WorkUnit&) { now_ = end; }
 
+void ContractChecker::remember(Event event) {
+  constexpr std::size_t kMostRemembered = 100'000;
+  if (events_.size() == kMostRemembered) events_.pop_front();
+  events_.push_back(std::move(event));
+}
+
 void ContractChecker::note(WorkerId worker, std::string text) {
-  events_.push_back({now_, worker, 0, 0, worker_name(worker) + " " + std::move(text)});
+  remember({now_, worker, 0, 0, worker_name(worker) + " " + std::move(text)});
 }
 
 void ContractChecker::fail(const std::string& rule, WorkerId reader, WorkerId writer) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <span>
@@ -62,6 +63,7 @@ class ContractChecker final : public SimulationObserver {
   Column& column(WorkerId worker, std::uint32_t row) { return columns_[std::size_t{worker} * rows_ + row]; }
   void check_own(WorkerId reader, Clock clock, std::uint32_t row, std::int64_t value);
   void check_other(WorkerId reader, Clock clock, std::uint32_t row, WorkerId writer, std::int64_t value);
+  void remember(Event event);
   void note(WorkerId worker, std::string text);
   void fail(const std::string& rule, WorkerId reader, WorkerId writer);
 
@@ -72,7 +74,7 @@ class ContractChecker final : public SimulationObserver {
   std::vector<Column> columns_;
   std::vector<Clock> finished_;                                   ///< by worker
   std::map<std::pair<WorkerId, std::size_t>, std::size_t> seen_;  ///< (reader, column) → clocks of the last read
-  std::vector<Event> events_;
+  std::deque<Event> events_;                                      ///< the last ones
   VirtualTime now_ = 0;
   std::uint64_t reads_ = 0;
   std::optional<std::string> broken_;

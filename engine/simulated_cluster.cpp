@@ -95,6 +95,8 @@ class SimulatedCluster::Impl {
     if (first_error_) std::rethrow_exception(first_error_);
   }
 
+  Transport& node(NodeId n) { return *nodes_.at(n); }
+
   VirtualTime time() const {
     VirtualTime latest = 0;
     for (const auto& node : nodes_) latest = std::max(latest, node->time);
@@ -325,6 +327,7 @@ SimulatedCluster::SimulatedCluster(const SimulationSpec& spec, SimulationObserve
 SimulatedCluster::~SimulatedCluster() = default;
 
 void SimulatedCluster::run(const std::function<void(NodeId, Transport&)>& body) { impl_->run(body); }
+Transport& SimulatedCluster::node(NodeId node) { return impl_->node(node); }
 VirtualTime SimulatedCluster::time() const { return impl_->time(); }
 std::uint64_t SimulatedCluster::bytes_sent() const { return impl_->bytes_sent(); }
 

@@ -63,6 +63,9 @@ class SimulatedCluster {
   explicit SimulatedCluster(const SimulationSpec& spec, SimulationObserver* observer = nullptr);
   ~SimulatedCluster();
 
+  /// The transport of one node; lives as long as the cluster. Engines may be made with it before run().
+  Transport& node(NodeId node);
+
   /// Runs body(node, transport) for every node, each on its own thread, until all have returned. Engines in there must
   /// use the transport and one thread. The first exception, by virtual time, is rethrown.
   void run(const std::function<void(NodeId, Transport&)>& body);

@@ -9,6 +9,10 @@ void TableStore::check(const TableSpec& spec) const {
     throw usage_error("table " + orrery::quoted(spec.name) + ": expected rows and values, got " +
                       std::to_string(spec.rows) + " rows of " + std::to_string(spec.width));
   }
+  // It names a section of checkpoints.
+  if (spec.name.empty() || spec.name.find_first_of(" \t\n") != std::string::npos) {
+    throw usage_error("expected a table name without blanks, got " + orrery::quoted(spec.name));
+  }
   if (spec.rule.kind == UpdateRule::Kind::adaptive_revision && !(spec.rule.rate > 0)) {
     throw usage_error("table " + orrery::quoted(spec.name) + ": expected a rate above 0, got " +
                       std::to_string(spec.rule.rate));
@@ -34,8 +38,19 @@ ObservedStaleness TableStore::observed() const {
   return all;
 }
 
+Bytes TableStore::share_observed() const {
+  Bytes share;
+  put(share, observed());
+  return share;
+}
+
+void TableStore::take_observed(NodeId from, WireReader& in) {
+  observed_of_others_[from] = in.take<ObservedStaleness>();
+}
+
 void TableStore::report(Evaluation& evaluation) const {
-  const ObservedStaleness seen = observed();
+  ObservedStaleness seen = observed();
+  for (const auto& [node, counts] : observed_of_others_) seen.add(counts);
   constexpr auto kLast = static_cast<Clock>(ObservedStaleness::kBuckets) - 1;
   Clock last = std::min(bound(), kLast);
   while (bound() > kLast && last > 0 && seen.counts[static_cast<std::size_t>(last)] == 0) --last;
@@ -84,13 +99,13 @@ bool TableStore::may_end(Clock clock) {
 
 std::vector<StateSection> TableStore::save() const {
   std::vector<StateSection> sections;
-  for (const auto& table : tables_) sections.push_back({"table " + table->spec().name, table->save()});
+  for (const auto& table : tables_) sections.push_back({"table-" + table->spec().name, table->save()});
   return sections;
 }
 
 void TableStore::load(const std::vector<StateSection>& sections) {
   for (const auto& table : tables_) {
-    const std::string name = "table " + table->spec().name;
+    const std::string name = "table-" + table->spec().name;
     const auto found =
         std::find_if(sections.begin(), sections.end(), [&](const StateSection& s) { return s.name == name; });
     if (found == sections.end()) throw Error(ErrorKind::data, "the checkpoint has no section '" + name + "'");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -40,10 +41,13 @@ class TableStore {
 
   /// How far apart clocks may be: the engine's bound, or that of the table with the smallest.
   Clock bound() const { return bound_ ? *bound_ : engine_.clock_bound(); }
-  /// Over all tables: what reads saw.
+  /// Over all tables: what reads of this node saw.
   ObservedStaleness observed() const;
-  /// The same as numbers of an evaluation: "reads_staleness_K", the reads so far that were K clocks behind, for every K
-  /// up to the bound (without one: up to the highest seen). Between runs.
+  /// The same for other nodes to count in, and its reading there. Between runs.
+  Bytes share_observed() const;
+  void take_observed(NodeId from, WireReader& in);
+  /// What reads of all nodes saw, as numbers of an evaluation: "reads_staleness_K", the reads so far that were K clocks
+  /// behind, for every K up to the bound (without one: up to the highest seen). Between runs.
   void report(Evaluation& evaluation) const;
 
   // What a program passes on to its tables (Program).
@@ -70,16 +74,16 @@ class TableStore {
   const WorkerMap map_;
   std::optional<Clock> bound_;
   std::vector<std::unique_ptr<TableBase>> tables_;
+  std::map<NodeId, ObservedStaleness> observed_of_others_;
 };
 
-/// A program whose shared state is in tables. What an author writes is run_unit(), and evaluate() of a Trainee.
-class TableProgram : public Trainee {
+/// A trainee with tables: passes to them what the engine tells a program. Base is a Trainee.
+template <class Base>
+class OnTables : public Base {
  public:
-  TableProgram(const Engine& engine, const WorkerMap& map) : tables_(engine, map) {}
-
   Clock clock_bound(Clock) const final { return tables_.bound(); }
-  void worker_ended(WorkerId worker, Clock clock) override { tables_.worker_ended(worker, clock); }
   void connect(Outbox& outbox, Clock start) override { tables_.connect(outbox, start); }
+  void worker_ended(WorkerId worker, Clock clock) override { tables_.worker_ended(worker, clock); }
   void node_ended(Clock clock) override { tables_.node_ended(clock); }
   void message_arrived(const Message& message, const ClockTree& clocks) override {
     tables_.message_arrived(message, clocks);
@@ -88,17 +92,37 @@ class TableProgram : public Trainee {
   void commit(Clock clock, std::span<const Bytes>) override { tables_.commit(clock); }
   bool may_begin(Clock clock) override { return tables_.may_begin(clock); }
   bool may_end(Clock clock) override { return tables_.may_end(clock); }
-  std::vector<StateSection> save_state() const override { return tables_.save(); }
-  void load_state(const std::vector<StateSection>& sections) override { tables_.load(sections); }
-  void keep_best() override { best_ = save_state(); }
-  void restore_best() override { load_state(best_); }
+  /// What reads saw on every node; a Base with a share of its own appends it.
+  bool shares_state() const override { return true; }
+  Bytes share_state() const override { return tables_.share_observed(); }
+  void take_share(NodeId from, std::span<const std::byte> share) override {
+    WireReader in(share);
+    tables_.take_observed(from, in);
+  }
 
  protected:
+  /// `of_base` goes to Base.
+  template <class... OfBase>
+  OnTables(const Engine& engine, const WorkerMap& map, OfBase&&... of_base)
+      : Base(std::forward<OfBase>(of_base)...), tables_(engine, map) {}
   TableStore& tables() noexcept { return tables_; }
   const TableStore& tables() const noexcept { return tables_; }
 
  private:
   TableStore tables_;
+};
+
+/// A program whose state is in tables. What an author writes is run_unit(), and evaluate() of a Trainee.
+class TableProgram : public OnTables<Trainee> {
+ public:
+  TableProgram(const Engine& engine, const WorkerMap& map) : OnTables(engine, map) {}
+
+  std::vector<StateSection> save_state() const override { return tables().save(); }
+  void load_state(const std::vector<StateSection>& sections) override { tables().load(sections); }
+  void keep_best() override { best_ = save_state(); }
+  void restore_best() override { load_state(best_); }
+
+ private:
   std::vector<StateSection> best_;
 };
 

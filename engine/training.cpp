@@ -72,6 +72,14 @@ class Trainer {
     state_.iteration = reached / per;
     const ExecutorStats stats = executor_->stats();
     state_.wait_seconds = wait_before_ + std::max(0.0, stats.thread_seconds - stats.busy_seconds);
+    if (is_cluster() && trainee_.shares_state()) share_state();
+  }
+
+  void share_state() {
+    const std::vector<Bytes> shares = executor_->exchange(trainee_.share_state());
+    for (NodeId n = 0; n < shares.size(); ++n) {
+      if (n != engine_.transport().node()) trainee_.take_share(n, shares[n]);
+    }
   }
 
   // The next iteration at which something must happen between clocks.

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,6 +48,11 @@ class Trainee : public Program {
   /// Early stopping: remember the state as the best so far, and go back to it at the end.
   virtual void keep_best() = 0;
   virtual void restore_best() = 0;
+  /// On several nodes: what only this node knows of the state at a cut, if anything (`shares_state`, the same on all),
+  /// goes to all others before they evaluate, save and write.
+  virtual bool shares_state() const { return false; }
+  virtual Bytes share_state() const { return {}; }
+  virtual void take_share(NodeId /*from*/, std::span<const std::byte> /*share*/) {}
 };
 
 /// When to stop. Iterations are clocks divided by TrainOptions::clocks_per_iteration.

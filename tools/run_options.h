@@ -34,6 +34,7 @@ struct RunOptions {
   std::string init;
   std::string memory_limit;
   std::string topology;
+  std::string simulate;
   std::string simd = "auto";
   std::string format;
   bool verify = false;

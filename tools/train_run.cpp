@@ -113,6 +113,7 @@ void TrainRun::check_options() {
   if (options_.stop.patience > 0 && options_.valid.empty() && options_.params.was_set("patience")) {
     throw usage_error("--patience needs held-out data: --valid FILE");
   }
+  if (!options_.simulate.empty()) static_cast<void>(SimulationSpec::parse(options_.simulate));
   check_machine(options_);
   request_.algorithm->check(data_request());
 }
@@ -152,7 +153,11 @@ void TrainRun::load() {
 }
 
 void TrainRun::check_memory() {
-  const MemoryEstimate estimate = request_.algorithm->memory(workers_);
+  MemoryEstimate estimate = request_.algorithm->memory(workers_);
+  if (!options_.simulate.empty()) {
+    const NodeId others = SimulationSpec::parse(options_.simulate).nodes - 1;
+    estimate.add("the other simulated nodes", others, estimate.total());
+  }
   progress_.note("memory needed at the peak:\n" + estimate.table());
   if (options_.memory_limit.empty()) {
     const AvailableMemory memory = available_memory();
@@ -167,7 +172,13 @@ void TrainRun::check_memory() {
 void TrainRun::prepare() {
   begin_step("laying out the data for " + std::to_string(workers_) + " workers");
   const auto start = std::chrono::steady_clock::now();
-  training_ = request_.algorithm->prepare(*engine_, workers_, options_.seed, options_.schedule);
+  if (options_.simulate.empty()) {
+    training_ = request_.algorithm->prepare(*engine_, workers_, options_.seed, options_.schedule);
+  } else {
+    simulated_ = std::make_unique<SimulatedTraining>(SimulationSpec::parse(options_.simulate), *request_.entry,
+                                                     *request_.algorithm, data_request(), options_, workers_, *engine_);
+    training_ = simulated_->training();
+  }
   seconds_loading_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (options_.consistency != Consistency::bsp && training_.schedule->blocks() > 0) {
     engine_->warn("--consistency " + to_string(options_.consistency) +
@@ -196,6 +207,7 @@ Fingerprint TrainRun::fingerprint() const {
       .add("consistency", to_string(options_.consistency))
       .add("staleness", std::to_string(options_.staleness))
       .add("seed", std::to_string(options_.seed))
+      .add("simulate", options_.consistency == Consistency::bsp ? "" : options_.simulate)
       .add("simd", std::string{to_string(engine_->simd())});
   return all;
 }
@@ -263,7 +275,7 @@ void TrainRun::start_files() {
   record_.topology_json = topology_record(engine_->topology());
   record_.threads = engine_->threads();
   record_.workers = workers_;
-  record_.ranks = engine_->transport().nodes();
+  record_.ranks = options_.simulate.empty() ? 1 : SimulationSpec::parse(options_.simulate).nodes;
   record_.consistency = to_string(options_.consistency);
   record_.staleness = options_.staleness;
   record_.schedule = training_.schedule->name();
@@ -305,8 +317,9 @@ TrainResult TrainRun::train_model() {
   RunObserver observer(metrics, checkpoints_.get(), progress_, options_.stop.iterations,
                        options_.valid.empty() ? "" : request_.algorithm->info().metric);
   const std::vector<StateSection>* start = resume_from_ ? &resume_from_->sections : nullptr;
-  TrainResult result =
-      train(*engine_, *training_.schedule, *training_.trainee, train_options(), observer, interrupt_.flag(), start);
+  TrainResult result = simulated_ ? simulated_->train(train_options(), observer, interrupt_.flag(), start)
+                                  : train(*engine_, *training_.schedule, *training_.trainee, train_options(), observer,
+                                          interrupt_.flag(), start);
   const bool residual = request_.algorithm->info().objective_is_residual;
   if (residual && result.stopped_by == StoppedBy::target && options_.stop.target != residual_goal()) {
     result.stopped_by = StoppedBy::tolerance;
@@ -387,6 +400,11 @@ void TrainRun::print_summary(const TrainResult& result) const {
   }
   text += (options_.valid.empty() ? "" : "held-out ") + metric_name() + " " +
           fixed_text(metric_value(result.final), 5) + "\n";
+  if (simulated_) {
+    text += "on the simulated cluster: " + fixed_text(simulated_->time(), 3) + " s of virtual time, " +
+            fixed_text(static_cast<double>(simulated_->bytes_sent()) / 1e6, 3) + " MB sent, " +
+            std::to_string(simulated_->reads_checked()) + " reads held against the contract\n";
+  }
   print(text + "model in " + directory_->model_directory().string() + "\n");
 }
 

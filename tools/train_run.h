@@ -18,6 +18,7 @@
 #include "engine/run_record.h"
 #include "engine/training.h"
 #include "tools/run_options.h"
+#include "tools/simulated_training.h"
 
 namespace orrery::tools {
 
@@ -83,6 +84,7 @@ class TrainRun {
   std::optional<Checkpoint> resume_from_;
   WorkerId workers_ = 0;
   Training training_;
+  std::unique_ptr<SimulatedTraining> simulated_;  ///< with --simulate
   RunRecord record_;
   double seconds_loading_ = 0;
   std::size_t warnings_said_ = 0;

@@ -18,7 +18,7 @@ kBinary = os.environ.get("ORRERY", "")
 kSource = Path(os.environ.get("ORRERY_SOURCE_DIR", Path(__file__).resolve().parents[2]))
 kReal = kSource / "tests" / "data" / "real"
 
-DONE, NOT_REACHED, USAGE, DATA, INTERNAL, OUTPUT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+DONE, NOT_REACHED, USAGE, DATA, INTERNAL, OUTPUT, LOST, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 
 
 def ratings_text(users=60, items=40, ratings=1500, rank=3, seed=1, separator=" "):

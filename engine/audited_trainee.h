@@ -1,0 +1,68 @@
+// A training watched by the contract checker: beside what the trainee does, every worker adds to and reads a small
+// table whose values show what was seen (design section 7). For simulated clusters, where one node runs at a time.
+#pragma once
+
+#include <vector>
+
+#include "engine/contract_checker.h"
+#include "engine/random.h"
+#include "engine/table_store.h"
+
+namespace orrery {
+
+/// One node's part. The trainee and its own tables go on as without it; the checker is shared by all nodes.
+class AuditedTrainee final : public Trainee {
+ public:
+  /// Everything must outlive it. `inner` must be data parallel.
+  AuditedTrainee(Trainee& inner, const Engine& engine, const WorkerMap& map, ContractChecker& checker,
+                 std::uint64_t seed);
+
+  /// Rows of the table that the checker must be made for.
+  static constexpr std::uint32_t kRows = 3;
+
+  /// After the last run: tells the checker what is left on this node.
+  void ended();
+
+  void run_unit(const WorkUnit& unit, UnitContext& context) override;
+  Clock clock_bound(Clock engines) const override;
+  void connect(Outbox& outbox, Clock start) override;
+  void worker_ended(WorkerId worker, Clock clock) override;
+  void node_ended(Clock clock) override;
+  void message_arrived(const Message& message, const ClockTree& clocks) override;
+  void clocks_moved(const ClockTree& clocks) override;
+  Bytes pack_partial(Clock clock) override { return inner_.pack_partial(clock); }
+  void commit(Clock clock, std::span<const Bytes> partials) override;
+  bool may_begin(Clock clock) override;
+  bool may_end(Clock clock) override;
+
+  Evaluation evaluate(Engine& engine, bool exact) override { return inner_.evaluate(engine, exact); }
+  std::vector<StateSection> save_state() const override { return inner_.save_state(); }
+  void load_state(const std::vector<StateSection>& sections) override { inner_.load_state(sections); }
+  void keep_best() override { inner_.keep_best(); }
+  void restore_best() override { inner_.restore_best(); }
+  bool shares_state() const override { return inner_.shares_state(); }
+  Bytes share_state() const override { return inner_.share_state(); }
+  void take_share(NodeId from, std::span<const std::byte> share) override { inner_.take_share(from, share); }
+
+ private:
+  /// Marks the messages of the checker's table.
+  class MarkingOutbox final : public Outbox {
+   public:
+    void send(NodeId to, Message message) override;
+    Outbox* outbox = nullptr;
+  };
+
+  void read(const UnitContext& context, std::uint32_t row);
+
+  Trainee& inner_;
+  ContractChecker& checker_;
+  const Random random_;
+  MarkingOutbox marking_;
+  TableStore tables_;
+  Table<std::int64_t>& rows_;
+  const NodeId node_;
+  Clock start_ = 0;           ///< the checker counts from here
+  std::vector<Clock> begun_;  ///< by worker of the cluster: its clock under way
+};
+
+}  // namespace orrery

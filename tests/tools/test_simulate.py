@@ -1,0 +1,65 @@
+"""Training on a simulated cluster: the same bits at staleness 0, virtual time, and clear refusals."""
+
+import unittest
+
+from support import CommandLine, LOST, USAGE, kReal
+
+kRows, kRatings = kReal / "a9a.svm.gz", kReal / "anime.train.txt.gz"
+kLogistic = ("logistic", kRows, "--solver", "sgd", "--workers", "8", "--iterations", "2")
+kFactors = ("mf", kRatings, "--schedule", "data", "--rank", "8", "--workers", "8", "--iterations", "2")
+
+
+class Simulate(CommandLine):
+    def trained(self, name, *words, **options):
+        out = self.dir / name
+        finished = self.run_orrery("train", *words, "--out", out, "--quiet", **options)
+        return finished if options else self.record(out)
+
+    def test_nodes_change_no_bit_at_staleness_0(self):
+        for job in (kLogistic, kFactors):
+            with self.subTest(job[0]):
+                one = self.trained(job[0], *job)["result"]
+                record = self.trained(job[0] + "5", *job, "--simulate", "nodes:5 delay:2ms jitter:5ms")
+                several = record["result"]
+                self.assertEqual(one["model_checksum"], several["model_checksum"])
+                self.assertEqual(one["reads_staleness_0"], several["reads_staleness_0"])
+                self.assertEqual(record["ranks"], 5)
+                self.assertGreater(several["reads_checked"], 0)
+                metrics = self.metrics(self.dir / (job[0] + "5"))
+                times = [line["virtual_seconds"] for line in metrics]
+                self.assertEqual(times, sorted(times))
+
+    def test_slack_hides_bursts_of_slowness(self):
+        cluster = ("--simulate", "nodes:8 delay:1ms straggler:burst:4x")
+        barrier = self.trained("bsp", *kLogistic, *cluster)["result"]
+        slack = self.trained("ssp", *kLogistic, *cluster, "--staleness", "3")["result"]
+        self.assertLess(slack["virtual_seconds"], 0.8 * barrier["virtual_seconds"])
+        self.assertIn("reads_staleness_3", slack)
+        again = self.trained("again", *kLogistic, *cluster, "--staleness", "3")["result"]
+        for key in ("model_checksum", "virtual_seconds", "virtual_bytes_sent", "reads_staleness_3"):
+            self.assertEqual(slack[key], again[key], key)
+
+    def test_a_lost_node_ends_the_run_by_name_and_its_checkpoint_goes_on_elsewhere(self):
+        job = (*kLogistic[:-1], "4", "--checkpoint-every", "1")
+        whole = self.trained("whole", *job)["result"]
+        lost = self.trained("lost", *job, "--simulate", "nodes:4 lost:1@2s", expect=LOST)
+        self.assertIn("node 1", lost.stderr)
+        resumed = self.trained("lost", *job, "--simulate", "nodes:2", "--resume")["result"]
+        self.assertEqual(whole["model_checksum"], resumed["model_checksum"])
+        self.assertEqual(resumed["iterations"], 4)
+
+    def test_what_cannot_be_simulated_is_refused_with_the_way_out(self):
+        for words, said in (
+            (("mf", kRatings, "--simulate", "nodes:4"), "mf --schedule data"),
+            (("logistic", kRows, "--simulate", "nodes:4"), "--solver sgd"),
+            ((*kLogistic, "--simulate", "nodes:9"), "9 nodes need as many workers"),
+            ((*kLogistic, "--simulate", "nodes:4 dealy:1ms"), "did you mean 'delay'"),
+            ((*kLogistic, "--simulate", "delay:1ms"), "nodes"),
+        ):
+            with self.subTest(said):
+                self.assertIn(said, self.trained("no", *words, expect=USAGE).stderr)
+                self.assertFalse((self.dir / "no").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
