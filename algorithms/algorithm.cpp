@@ -19,4 +19,6 @@ std::vector<std::pair<std::string, double>> Model::recommend(const std::string&,
   throw refusal("recommend");
 }
 
+std::vector<TopicSummary> Model::topics(std::size_t) const { throw refusal("list topics"); }
+
 }  // namespace orrery

@@ -62,6 +62,9 @@ struct Training {
   Clock clocks_per_iteration = 1;
   std::string schedule_reason;  ///< why `auto` took this schedule
   bool on_several_nodes = false;  ///< at a cut every node has the whole state
+  /// What an iteration works through, for the rate in the progress line and in metrics.jsonl; 0: nothing is said.
+  std::uint64_t items_per_iteration = 0;
+  std::string item_name;  ///< "tokens": the key is tokens_per_second
 };
 
 /// One training job. Calls come in the order of declaration.
@@ -97,6 +100,14 @@ struct Check {
   std::string detail;  ///< numbers: expected and found
 };
 
+/// What a topic is about.
+struct TopicSummary {
+  std::size_t id = 0;
+  double share = 0;      ///< of the training tokens
+  double coherence = 0;  ///< of its most probable words in the training documents, in [-1, 1]
+  std::vector<std::pair<std::string, double>> words;  ///< with their probabilities, most probable first
+};
+
 /// A model read back from its directory. What an algorithm cannot do stays at the default, which refuses by name.
 class Model {
  public:
@@ -111,6 +122,8 @@ class Model {
   /// Whether recommend() has anything of this user's own to go by.
   virtual bool knows_user(const std::string& /*user*/) const { return true; }
   virtual std::vector<std::pair<std::string, double>> recommend(const std::string& user, std::size_t top) const;
+  /// What each topic is about, by its `top` most probable words; topics in the order of their numbers.
+  virtual std::vector<TopicSummary> topics(std::size_t top) const;
   /// Re-checks the defining property; `run` says what was trained on what (run.json).
   struct Run {
     std::string data, format;

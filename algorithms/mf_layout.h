@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "algorithms/axis.h"
 #include "engine/data/parallel_for.h"
 #include "engine/data/rating_store.h"
 
@@ -35,24 +36,6 @@ struct AxisCounts {
 /// Throws a data error when one row or column has more than 2^32 - 1 ratings.
 AxisCounts count_ratings(const RatingStore& ratings, std::size_t rows, std::size_t columns,
                          const ParallelFor& parallel);
-
-/// How one axis is dealt into contiguous parts of nearly equal numbers of ratings.
-struct Axis {
-  std::vector<std::uint32_t> begin;     ///< parts + 1 entries; part p is the internal ids [begin[p], begin[p+1])
-  std::vector<std::uint32_t> internal;  ///< external id -> internal id, a permutation
-  std::vector<std::uint32_t> part;      ///< external id -> part
-  std::vector<std::uint32_t> counts;    ///< internal id -> number of ratings
-
-  std::size_t size() const noexcept { return internal.size(); }
-  std::size_t parts() const noexcept { return begin.size() - 1; }
-  std::size_t part_size(std::size_t p) const { return begin[p + 1] - begin[p]; }
-};
-
-/// Deals ids into `parts` parts, most frequent first, each to the part with the fewest ratings so far (LPT: R. Graham
-/// 1969); a part takes at most twice its share of ids, and never more than `max_part_size`. So the heaviest part has at
-/// most max(average + largest count, what its cap forces); within a part frequent ids come first, which keeps hot rows
-/// together in the cache. Requires parts >= 1 and parts * max_part_size >= counts.size(). Cost: O(n log parts).
-Axis deal_axis(std::span<const std::uint32_t> counts, std::size_t parts, std::size_t max_part_size);
 
 /// The ratings of one stripe and one block in the order in which they are trained.
 ///

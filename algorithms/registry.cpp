@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "algorithms/algorithm.h"
+#include "algorithms/lda.h"
 #include "algorithms/logistic.h"
 #include "algorithms/mf.h"
 #include "algorithms/pagerank.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::array kAlgorithms{
     AlgorithmEntry{"mf", make_mf, open_mf},
+    AlgorithmEntry{"lda", make_lda, open_lda},
     AlgorithmEntry{"pagerank", make_pagerank, open_pagerank},
     AlgorithmEntry{"logistic", make_logistic, open_logistic},
     AlgorithmEntry{"softmax", make_softmax, open_softmax},

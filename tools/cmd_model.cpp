@@ -1,4 +1,5 @@
-// The commands on a finished model: predict, infer, evaluate, recommend, verify.
+// The commands on a finished model: predict, infer, evaluate, recommend, topics, verify.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "tools/model_access.h"
 #include "tools/output.h"
 #include "tools/run_options.h"
+#include "tools/train_observer.h"
 
 namespace orrery::tools {
 
@@ -36,6 +38,27 @@ int fill_file(const char* command, const char* summary, Words words, Fill fill) 
   write_result(out, [&](std::ostream& stream) { fill(*model, data, options.format, engine, stream); });
   say_warnings(engine);
   return kDone;
+}
+
+std::string topics_json(const std::vector<TopicSummary>& topics) {
+  auto list = Json::array();
+  for (const TopicSummary& topic : topics) {
+    auto words = Json::array();
+    for (const auto& [word, probability] : topic.words) words.push_back({{"word", word}, {"probability", probability}});
+    list.push_back({{"topic", topic.id}, {"share", topic.share}, {"coherence", topic.coherence}, {"words", words}});
+  }
+  return json_text(list) + "\n";
+}
+
+std::string topics_text(const std::vector<TopicSummary>& topics) {
+  std::string text;
+  for (const TopicSummary& topic : topics) {
+    text += "topic " + std::to_string(topic.id) + "  share " + fixed_text(100 * topic.share, 2) + " %  coherence " +
+            fixed_text(topic.coherence, 3) + "\n ";
+    for (const auto& [word, probability] : topic.words) text += " " + word + " " + fixed_text(probability, 4);
+    text += "\n";
+  }
+  return text;
 }
 
 }  // namespace
@@ -96,6 +119,24 @@ int recommend_command(Words words) {
   std::string text;
   for (const auto& [item, score] : items) text += item + " " + shortest_text(score) + "\n";
   print(text);
+  return kDone;
+}
+
+int topics_command(Words words) {
+  std::string model_directory;
+  std::uint64_t top = 10;
+  bool json = false;
+  ParamSet options;
+  options.add("model", model_directory, "directory of a run or of a model")
+      .add("top", top, "how many words of each topic", at_least(1))
+      .add("json", json, "as JSON");
+  Arguments arguments("topics", "Prints the most probable words of each topic, the largest topic first.");
+  arguments.options(options).require("model");
+  if (!arguments.parse(words)) return kDone;
+  std::vector<TopicSummary> topics = open_model(model_directory)->topics(top);
+  std::stable_sort(topics.begin(), topics.end(),
+                   [](const TopicSummary& a, const TopicSummary& b) { return a.share > b.share; });
+  print(json ? topics_json(topics) : topics_text(topics));
   return kDone;
 }
 

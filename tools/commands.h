@@ -10,6 +10,7 @@ int predict_command(Words words);
 int infer_command(Words words);
 int evaluate_command(Words words);
 int recommend_command(Words words);
+int topics_command(Words words);
 int verify_command(Words words);
 int topology_command(Words words);
 int data_command(Words words);

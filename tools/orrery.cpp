@@ -30,6 +30,7 @@ constexpr Command kCommands[] = {
     {"predict", "one prediction a line for data", orrery::tools::predict_command},
     {"evaluate", "the held-out metrics of a model on data", orrery::tools::evaluate_command},
     {"recommend", "the best items for a user", orrery::tools::recommend_command},
+    {"topics", "the most probable words of each topic", orrery::tools::topics_command},
     {"infer", "latent state of unseen data", orrery::tools::infer_command},
     {"verify", "re-check the defining property of a finished run", orrery::tools::verify_command},
     {"topology", "what the engine sees of the machine and where it would put things", orrery::tools::topology_command},

@@ -17,18 +17,31 @@ void RunObserver::evaluated(const ProgressPoint& point) {
   ValueList line{{"iteration", point.iteration}, {"seconds", point.seconds}, {"objective", point.evaluation.objective}};
   if (point.evaluation.valid) line.push_back({"valid", *point.evaluation.valid});
   for (const auto& [name, value] : point.evaluation.extra) line.push_back({name, value});
+  const double now = rate(point);
+  if (items_ > 0) line.push_back({item_name_ + "_per_second", now});
   line.push_back({"staleness_mean", point.staleness_mean});
   line.push_back({"staleness_max", point.staleness_max});
   line.push_back({"wait_seconds", point.wait_seconds});
   line.push_back({"bytes_sent", static_cast<std::int64_t>(point.bytes_sent)});
   metrics_.append(line);
-  if (progress_.due()) progress_.status(status(point));
+  if (progress_.due()) progress_.status(status(point, now));
 }
 
-std::string RunObserver::status(const ProgressPoint& point) const {
+double RunObserver::rate(const ProgressPoint& point) {
+  const Clock iterations = point.iteration - (last_ ? last_->iteration : 0);
+  const double seconds = point.seconds - (last_ ? last_->seconds : 0);
+  const bool known = last_ || point.iteration <= 1;  // a resumed run does not know how long its last iterations took
+  last_ = point;
+  return known && iterations > 0 && seconds > 0
+             ? static_cast<double>(items_) * static_cast<double>(iterations) / seconds
+             : 0;
+}
+
+std::string RunObserver::status(const ProgressPoint& point, double rate) const {
   std::string text = "iteration " + std::to_string(point.iteration) + "/" + std::to_string(iterations_) +
                      "  objective " + fixed_text(point.evaluation.objective, 5);
   if (point.evaluation.valid) text += "  held-out " + valid_name_ + " " + fixed_text(*point.evaluation.valid, 5);
+  if (rate > 0) text += "  " + fixed_text(rate / 1e6, 2) + " M " + item_name_ + "/s";
   return text + "  " + fixed_text(point.seconds, 1) + " s";
 }
 

@@ -315,7 +315,8 @@ TrainResult TrainRun::train_model() {
   MetricsFile metrics = resume_from_ ? MetricsFile(directory_->metrics_file(), resume_from_->clock)
                                      : MetricsFile(directory_->metrics_file());
   RunObserver observer(metrics, checkpoints_.get(), progress_, options_.stop.iterations,
-                       options_.valid.empty() ? "" : request_.algorithm->info().metric);
+                       options_.valid.empty() ? "" : request_.algorithm->info().metric, training_.items_per_iteration,
+                       training_.item_name);
   const std::vector<StateSection>* start = resume_from_ ? &resume_from_->sections : nullptr;
   TrainResult result = simulated_ ? simulated_->train(train_options(), observer, interrupt_.flag(), start)
                                   : train(*engine_, *training_.schedule, *training_.trainee, train_options(), observer,

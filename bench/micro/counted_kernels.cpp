@@ -42,8 +42,8 @@ void lay_out(const Region& region) {
   RatingStore ratings = make_ratings(kSmall, 1);
   region([&] {
     const auto counts = mf::count_ratings(ratings, kSmall.rows, kSmall.columns, serial_for);
-    mf::CellGrid::build(std::move(ratings), mf::deal_axis(counts.rows, 4, kSmall.rows),
-                        mf::deal_axis(counts.columns, 4, mf::kMaxBlockColumns), serial_for);
+    mf::CellGrid::build(std::move(ratings), deal_axis(counts.rows, 4, kSmall.rows),
+                        deal_axis(counts.columns, 4, mf::kMaxBlockColumns), serial_for);
   });
 }
 

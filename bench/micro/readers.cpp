@@ -38,9 +38,9 @@ void lay_out(benchmark::State& state) {
     RatingStore ratings = make_ratings(kShape, 1);
     state.ResumeTiming();
     const auto counts = mf::count_ratings(ratings, kShape.rows, kShape.columns, serial_for);
-    benchmark::DoNotOptimize(
-        mf::CellGrid::build(std::move(ratings), mf::deal_axis(counts.rows, shape.stripes, kShape.rows),
-                            mf::deal_axis(counts.columns, shape.blocks, mf::kMaxBlockColumns), serial_for));
+    benchmark::DoNotOptimize(mf::CellGrid::build(std::move(ratings), deal_axis(counts.rows, shape.stripes, kShape.rows),
+                                                 deal_axis(counts.columns, shape.blocks, mf::kMaxBlockColumns),
+                                                 serial_for));
   }
   set_ratings(state);
 }

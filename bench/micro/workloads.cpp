@@ -33,8 +33,8 @@ mf::CellGrid make_grid(const RatingsShape& shape, std::size_t stride) {
   RatingStore ratings = make_ratings(shape, 1);
   const auto counts = mf::count_ratings(ratings, shape.rows, shape.columns, serial_for);
   const auto whole = mf::choose_grid(shape.ratings * kStripes, shape.rows * kStripes, shape.columns, stride, kStripes);
-  return mf::CellGrid::build(std::move(ratings), mf::deal_axis(counts.rows, 1, shape.rows),
-                             mf::deal_axis(counts.columns, whole.blocks, mf::kMaxBlockColumns), serial_for);
+  return mf::CellGrid::build(std::move(ratings), deal_axis(counts.rows, 1, shape.rows),
+                             deal_axis(counts.columns, whole.blocks, mf::kMaxBlockColumns), serial_for);
 }
 
 void fill_factors(std::span<float> factors, std::size_t stride, std::size_t rank, std::uint64_t item) {

@@ -15,6 +15,7 @@ run(${CMAKE_COMMAND} -S ${SOURCE} -B ${SCRATCH}/build -G Ninja -DCMAKE_PREFIX_PA
   -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_BUILD_TYPE=Debug)
 run(${CMAKE_COMMAND} --build ${SCRATCH}/build)
 run(${SCRATCH}/build/consumer ${DATA} ${SCRATCH}/run)
+run(${SCRATCH}/build/tables)
 if(NOT EXISTS ${SCRATCH}/run/model/manifest.json)
   message(FATAL_ERROR "the consumer left no model")
 endif()

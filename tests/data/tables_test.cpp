@@ -222,6 +222,24 @@ TEST_F(Tables, edges_are_numbered_by_ascending_node) {
   EXPECT_EQ(count_repeated_edges({{1, 2}, {2, 1}, {1, 2}, {1, 2}}), 2U);
 }
 
+TEST_F(Tables, edges_are_the_same_whether_ids_are_dense_or_wide) {
+  std::mt19937 random(3);
+  std::string dense_text, wide_text;
+  for (int i = 0; i < 3000; ++i) {
+    const std::uint64_t source = random() % 700, target = random() % 700;
+    dense_text += std::to_string(source) + " " + std::to_string(target) + "\n";
+    wide_text += std::to_string(source * 9999999999) + " " + std::to_string(target * 9999999999) + "\n";
+  }
+  const EdgeData dense_ids = read_edges(file("d", dense_text));
+  file("w", wide_text);
+  for (const ReadOptions& way : ways_to_read()) {
+    const EdgeData wide_ids = read_edges(path("w"), way);
+    ASSERT_EQ(wide_ids.edges, dense_ids.edges);
+    ASSERT_EQ(wide_ids.nodes.size(), dense_ids.nodes.size());
+    ASSERT_EQ(wide_ids.self_loops, dense_ids.self_loops);
+  }
+}
+
 TEST_F(Tables, edges_names_every_bad_line) {
   EXPECT_EQ(edge_fault("1 2\n3\n"), "2:2: expected a target node (an integer below 2^64), got nothing");
   EXPECT_EQ(edge_fault("1 2\n3 4 5\n"), "2:5: expected the end of the line after 2 columns, got '5'");

@@ -1,0 +1,333 @@
+#include "algorithms/lda.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "algorithms/lda_model.h"
+#include "algorithms/lda_trainee.h"
+#include "engine/data/corpus.h"
+#include "engine/data/corpus_filter.h"
+#include "engine/engine.h"
+#include "engine/error.h"
+
+namespace orrery {
+namespace lda {
+namespace {
+
+AlgorithmInfo make_info() {
+  AlgorithmInfo info;
+  info.name = "lda";
+  info.title = "topic models: latent Dirichlet allocation of documents";
+  info.objective =
+      "-log p(words, topics of tokens) per token with mixtures and topics integrated out: theta_d ~ Dirichlet(alpha), "
+      "phi_k ~ Dirichlet(beta), topic ~ theta_d, word ~ phi_topic";
+  info.method =
+      "collapsed Gibbs sampling, p(k) ~ (n_dk + alpha_k)(n_kw + beta)/(n_k + sum of beta): documents stay with their "
+      "worker, blocks of words rotate; units that run together share no document and no word, and the totals n_k are "
+      "brought up to date between iterations";
+  info.reference =
+      "Griffiths, Steyvers, PNAS 2004 (sampler); Yao et al., KDD 2009 (sparse); Yuan et al., WWW 2015 (mh); Yu et al., "
+      "WWW 2015 (rotation); Minka 2000, Wallach 2008 (fit-priors)";
+  info.data = "corpora (UCI docword, text with a document a line, svmlight with counts)";
+  info.metric = "perplexity";
+  info.smaller_is_better = true;
+  info.schedules = {"rotation"};
+  return info;
+}
+
+/// Everything a training holds once the corpus is laid out. Parts refer to each other: never moved.
+struct Prepared {
+  Prepared(TokenGrid&& grid, const Topology& topology, const WorkerMap& map, std::size_t topics, Priors&& priors,
+           std::uint64_t seed)
+      : state(std::move(grid), topology, map, topics, std::move(priors)),
+        schedule(map.workers(), static_cast<BlockId>(state.grid.blocks()), seed) {}
+  LdaState state;
+  RotationSchedule schedule;
+  std::optional<LdaTrainee> trainee;
+};
+
+class TopicModel final : public Algorithm {
+ public:
+  TopicModel() : info_(make_info()), param_set_("lda") {
+    param_set_.add("topics", params_.topics, "number of topics K", between(1, 16777216))
+        .add(
+            "alpha", params_.alpha,
+            "prior of a topic in a document: a number, or a file with one for each topic; small: few topics a document")
+        .add("beta", params_.beta,
+             "prior of a word in a topic: a number, or a file with one for each word; small: few words a topic")
+        .add_choice("sampler", params_.sampler,
+                    "dense: exact, looks at all topics; sparse: exact, at those of the document; mh: "
+                    "Metropolis-Hastings, the same cost for any number of topics; auto: dense or sparse, whichever the "
+                    "counts make quicker",
+                    {{"auto", SamplerChoice::by_counts},
+                     {"dense", SamplerChoice::dense},
+                     {"sparse", SamplerChoice::sparse},
+                     {"mh", SamplerChoice::mh}})
+        .add("mh-steps", params_.mh_steps, "sampler mh: pairs of proposals for a token in an iteration", between(1, 64))
+        .add_choice("start", params_.start,
+                    "first topics of tokens: random, or sequential, each from those before it; auto: sequential above "
+                    "256 topics",
+                    {{"auto", Start::by_topics}, {"random", Start::random}, {"sequential", Start::sequential}})
+        .add("fit-priors", params_.fit_priors,
+             "fit alpha (a value for each topic) and a symmetric beta to the counts as training goes on")
+        .add("vocab", params_.vocabulary,
+             "file with a word a line: names the words of docword and svmlight, fixes those of text")
+        .add("stop-words", params_.stop_words, "file with a word a line: these are left out")
+        .add("min-documents", params_.least_documents, "words of fewer documents are left out")
+        .add("max-documents", params_.largest_share, "words of a larger share of the documents are left out",
+             above_to(0, 1))
+        .add("keep-case", params_.keep_case, "text: do not lower the letters A to Z")
+        .add("keep-documents", params_.keep_documents, "keep the topics of the training documents with the model");
+  }
+
+  const AlgorithmInfo& info() const override { return info_; }
+  ParamSet& params() override { return param_set_; }
+  StopRules default_stop() const override {
+    StopRules stop;
+    stop.iterations = 100;
+    return stop;
+  }
+
+  void check(const DataRequest& request) const override;
+  void load(const DataRequest& request, Engine& engine) override;
+  DataSummary data_summary() const override;
+  WorkerId default_workers() const override;
+  MemoryEstimate memory(WorkerId workers) const override;
+  Training prepare(Engine& engine, WorkerId workers, std::uint64_t seed, const std::string& schedule) override;
+  void write_model(ModelWriter& writer, Engine& engine) const override;
+
+ private:
+  CorpusData read(const std::string& path, const std::string& format, Engine& engine) const;
+  void load_valid(const DataRequest& request, Engine& engine);
+  std::size_t blocks_for(WorkerId workers) const;
+  Priors make_priors() const;
+  bool sequential() const;
+  void assign_first_topics(LdaState& state, std::uint64_t seed, Engine& engine) const;
+  std::string sampler_text() const;
+
+  AlgorithmInfo info_;
+  LdaParams params_;
+  ParamSet param_set_;
+  CorpusData data_;
+  std::uint64_t documents_ = 0, tokens_ = 0;
+  WordNames names_;
+  Completion held_out_;
+  std::optional<std::string> init_;
+  std::uint64_t word_row_bytes_ = 0, document_list_bytes_ = 0;
+  std::unique_ptr<Prepared> prepared_;
+};
+
+bool is_corpus_format(DataFormat format) {
+  return format == DataFormat::docword || format == DataFormat::text || format == DataFormat::svmlight;
+}
+
+void TopicModel::check(const DataRequest& request) const {
+  if (!request.format.empty() && !is_corpus_format(parse_format(request.format))) {
+    throw usage_error("--format: lda reads docword, text or svmlight, not " + request.format);
+  }
+  if (param_set_.was_set("mh-steps") && params_.sampler != SamplerChoice::mh) {
+    throw usage_error("--mh-steps needs --sampler mh");
+  }
+  if (!request.init) return;
+  if (param_set_.was_set("start")) throw usage_error("--start: with --init the model gives the first topics");
+  const std::size_t topics_before = topics_of_model(ModelReader(*request.init));
+  if (topics_before == params_.topics) return;
+  throw usage_error("--init: the model has " + std::to_string(topics_before) + " topics, this run has " +
+                    std::to_string(params_.topics));
+}
+
+CorpusData TopicModel::read(const std::string& path, const std::string& format, Engine& engine) const {
+  CorpusOptions options;
+  options.read.parallel = engine.parallel_for_function();
+  options.vocabulary_path = params_.vocabulary;
+  options.keep_case = params_.keep_case;
+  if (!format.empty()) options.format = parse_format(format);
+  return read_corpus(path, options);
+}
+
+void TopicModel::load(const DataRequest& request, Engine& engine) {
+  check(request);
+  data_ = read(request.path, request.format, engine);
+  names_.by_name = data_.recognised.format == DataFormat::text;
+  names_.keep_case = params_.keep_case;
+  CorpusFilter filter;
+  filter.stop_words_path = params_.stop_words;
+  filter.least_documents = params_.least_documents;
+  filter.largest_share = params_.largest_share;
+  names_.numbers = filter_corpus(filter, request.path, data_);
+  names_.vocabulary = data_.corpus.vocabulary;
+  for (const std::string& warning : data_.warnings) engine.warn(warning);
+  documents_ = data_.corpus.documents();
+  tokens_ = data_.corpus.tokens;
+  init_ = request.init;
+  if (request.valid) load_valid(request, engine);
+  if (params_.topics > tokens_) {
+    engine.warn(std::to_string(params_.topics) + " topics for " + std::to_string(tokens_) +
+                " tokens: most will stay empty");
+  }
+  std::vector<std::uint64_t> frequencies(data_.corpus.word_count, 0);
+  for (std::size_t c = 0; c < data_.corpus.words.size(); ++c)
+    frequencies[data_.corpus.words[c]] += data_.corpus.counts[c];
+  for (const std::uint64_t f : frequencies) {
+    word_row_bytes_ += WordTopics::row_bytes(static_cast<std::uint32_t>(f), params_.topics);
+  }
+  for (std::size_t d = 0; d < documents_; ++d) {
+    std::uint64_t length = 0;
+    for (auto c = data_.corpus.starts[d]; c < data_.corpus.starts[d + 1]; ++c) length += data_.corpus.counts[c];
+    document_list_bytes_ += DocumentTopics::bytes_of_list(static_cast<std::uint32_t>(length), params_.topics);
+  }
+}
+
+void TopicModel::load_valid(const DataRequest& request, Engine& engine) {
+  CorpusOptions options;
+  options.read.parallel = engine.parallel_for_function();
+  options.keep_case = params_.keep_case;
+  if (!request.format.empty()) options.format = parse_format(request.format);
+  if (names_.by_name) options.vocabulary = &names_.vocabulary;
+  CorpusData valid = read_corpus(*request.valid, options);
+  if ((valid.recognised.format == DataFormat::text) != names_.by_name) {
+    throw data_error(*request.valid,
+                     "expected a corpus in the format of the training data, got " + valid.recognised.describe());
+  }
+  std::uint64_t unknown = valid.unknown_tokens;
+  if (!names_.by_name) unknown = renumber_corpus(names_.numbers, valid.corpus);
+  if (unknown > 0) {
+    engine.warn(*request.valid + ": " + std::to_string(unknown) +
+                " tokens are of words that no training document has; they are not scored");
+  }
+  held_out_ = Completion(valid.corpus);
+  if (held_out_.tokens() == 0) throw data_error(*request.valid, "no document has two known words: nothing to score");
+}
+
+DataSummary TopicModel::data_summary() const {
+  DataSummary summary;
+  summary.format = data_.recognised.describe();
+  summary.checksum = data_.checksum;
+  summary.shape = {{"documents", std::to_string(documents_)},
+                   {"words", std::to_string(names_.numbers.size())},
+                   {"tokens", std::to_string(tokens_)}};
+  return summary;
+}
+
+WorkerId TopicModel::default_workers() const {
+  constexpr std::uint64_t kTinyTokens = 2000, kTokensEach = std::uint64_t{1} << 22, kLeast = 16, kMost = 256;
+  const std::uint64_t by_size = std::clamp(tokens_ / kTokensEach, kLeast, kMost);
+  return static_cast<WorkerId>(std::clamp<std::uint64_t>(tokens_ / kTinyTokens, 1, by_size));
+}
+
+// One block of words for each worker: shorter visits of a word would cost more than smaller blocks save.
+std::size_t TopicModel::blocks_for(WorkerId workers) const {
+  constexpr std::uint64_t kAlwaysFine = std::uint64_t{1} << 20;
+  const std::uint64_t units = std::uint64_t{workers} * workers;
+  if (units <= std::max(kAlwaysFine, tokens_)) return workers;
+  throw usage_error("--workers: " + std::to_string(workers) + " workers and as many blocks of words make " +
+                    std::to_string(units) + " units of work in an iteration, for " + std::to_string(tokens_) +
+                    " tokens");
+}
+
+MemoryEstimate TopicModel::memory(WorkerId workers) const {
+  const std::uint64_t topics = padded_topics(params_.topics);
+  MemoryEstimate estimate;
+  estimate.add("corpus while it is laid out", data_.corpus.cells(), 3 * sizeof(std::uint32_t))
+      .add("tokens and their topics", tokens_, sizeof(std::uint32_t) + sizeof(Topic))
+      .add("runs of words", std::min<std::uint64_t>(tokens_, workers * names_.numbers.size()), sizeof(Run))
+      .add("topics of words", word_row_bytes_);
+  // Dense rows only where documents have a fifth of the topics, or topics are few.
+  const bool may_be_dense = params_.sampler == SamplerChoice::dense || params_.sampler == SamplerChoice::by_counts;
+  const std::uint64_t dense = documents_ * topics * sizeof(std::int32_t);
+  const bool forced = params_.sampler == SamplerChoice::dense;
+  estimate.add("topics of documents", document_list_bytes_ + (forced         ? dense
+                                                              : may_be_dense ? std::min(dense, 3 * document_list_bytes_)
+                                                                             : 0));
+  // Totals, their reciprocals, scratch, an open row; moves under way.
+  estimate.add("views of the workers", workers * topics, 64)
+      .add("ids of words and documents", names_.numbers.size() + documents_, 48);
+  return estimate;
+}
+
+Priors TopicModel::make_priors() const {
+  Priors priors;
+  priors.alpha = parse_prior("--alpha", params_.alpha, params_.topics);
+  if (priors.alpha.size() != params_.topics) priors.alpha.assign(params_.topics, priors.alpha[0]);
+  std::vector<double> beta = parse_prior("--beta", params_.beta, names_.numbers.size());
+  priors.beta = beta[0];
+  if (beta.size() > 1) priors.word_beta = std::move(beta);
+  return priors;
+}
+
+bool TopicModel::sequential() const {
+  constexpr std::uint32_t kManyTopics = 256;
+  if (init_) return false;
+  return params_.start == Start::sequential || (params_.start == Start::by_topics && params_.topics > kManyTopics);
+}
+
+void TopicModel::assign_first_topics(LdaState& state, std::uint64_t seed, Engine& engine) const {
+  const ParallelFor parallel = engine.parallel_for_function();
+  if (init_) {
+    const LdaModel model{ModelReader(*init_)};
+    const std::vector<std::uint32_t> words = model.find_words(names_);
+    const auto unknown = std::count(words.begin(), words.end(), LdaModel::kUnknownWord);
+    if (unknown > 0)
+      engine.warn(std::to_string(unknown) + " of " + std::to_string(words.size()) +
+                  " words are new to the model of --init");
+    assign_by_model(state, model.frozen(), words, seed, parallel);
+  } else if (!sequential()) {
+    assign_at_random(state, seed, parallel);
+  }
+}
+
+std::string TopicModel::sampler_text() const {
+  if (params_.sampler != SamplerChoice::by_counts) return "sampler " + param_set_.get("sampler") + " as asked for";
+  return sampler_reason(params_.topics);
+}
+
+Training TopicModel::prepare(Engine& engine, WorkerId workers, std::uint64_t seed, const std::string&) {
+  if (params_.fit_priors && engine.clock_bound() > 0) {
+    throw usage_error("--fit-priors needs --consistency bsp: priors change when no worker samples");
+  }
+  Priors priors = make_priors();
+  TokenGrid grid(data_.corpus, workers, blocks_for(workers), engine.parallel_for_function());
+  data_.corpus = {};
+  if (!priors.word_beta.empty()) {
+    std::vector<double> by_internal(priors.word_beta.size());
+    for (std::size_t w = 0; w < by_internal.size(); ++w) by_internal[grid.words().internal[w]] = priors.word_beta[w];
+    priors.word_beta = std::move(by_internal);
+  }
+  const WorkerMap map(workers, engine.transport().nodes(), engine.transport().node(), engine.domains());
+  prepared_ =
+      std::make_unique<Prepared>(std::move(grid), engine.topology(), map, params_.topics, std::move(priors), seed);
+  assign_first_topics(prepared_->state, seed, engine);
+  TrainingPlan plan;
+  if (params_.sampler == SamplerChoice::dense) plan.sampler = SamplerKind::dense;
+  if (params_.sampler == SamplerChoice::sparse) plan.sampler = SamplerKind::sparse;
+  if (params_.sampler == SamplerChoice::mh) plan.sampler = SamplerKind::mh;
+  plan.mh_steps = params_.mh_steps;
+  plan.sequential = sequential();
+  plan.fit_priors = params_.fit_priors;
+  plan.seed = seed;
+  plan.kernels = &kernels(engine.simd());
+  prepared_->trainee.emplace(prepared_->state, engine.topology(), map, held_out_, plan);
+  Training training;
+  training.schedule = &prepared_->schedule;
+  training.trainee = &*prepared_->trainee;
+  training.items_per_iteration = tokens_;
+  training.item_name = "tokens";
+  training.schedule_reason =
+      "a token touches one document and one word, so blocks of words can rotate without a conflict; " + sampler_text();
+  return training;
+}
+
+void TopicModel::write_model(ModelWriter& writer, Engine& engine) const {
+  write_lda_model(writer, prepared_->state, names_, params_.keep_documents, engine.parallel_for_function());
+}
+
+}  // namespace
+}  // namespace lda
+
+std::unique_ptr<Algorithm> make_lda() { return std::make_unique<lda::TopicModel>(); }
+
+std::unique_ptr<Model> open_lda(const ModelReader& reader) { return std::make_unique<lda::LdaModel>(reader); }
+
+}  // namespace orrery

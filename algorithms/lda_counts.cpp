@@ -1,0 +1,246 @@
+#include "algorithms/lda_counts.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "engine/assert.h"
+
+namespace orrery::lda {
+namespace {
+
+constexpr std::uint64_t kCacheLine = 64;
+
+std::uint64_t dense_bytes(std::size_t topics) { return padded_topics(topics) * sizeof(std::int32_t); }
+
+std::uint64_t list_capacity(std::uint32_t tokens, std::size_t topics) {
+  return std::min<std::uint64_t>(tokens, topics);
+}
+
+std::uint64_t list_bytes(std::uint32_t tokens, std::size_t topics) {
+  return sizeof(std::uint32_t) + list_capacity(tokens, topics) * (sizeof(Topic) + sizeof(std::int32_t));
+}
+
+bool is_dense(std::uint32_t tokens, std::size_t topics) { return dense_bytes(topics) <= list_bytes(tokens, topics); }
+
+}  // namespace
+
+std::uint64_t WordTopics::row_bytes(std::uint32_t tokens, std::size_t topics) {
+  return is_dense(tokens, topics) ? dense_bytes(topics) : list_bytes(tokens, topics);
+}
+
+namespace {
+
+// Dense rows start at cache lines; frequent words come first in a block, so they lie together in front of the lists.
+std::vector<std::uint64_t> row_offsets(const Axis& words, std::size_t topics, std::vector<std::size_t>& block_bytes) {
+  std::vector<std::uint64_t> offsets(words.size());
+  for (std::size_t block = 0; block < words.parts(); ++block) {
+    std::uint64_t used = 0;
+    for (std::uint32_t word = words.begin[block]; word < words.begin[block + 1]; ++word) {
+      offsets[word] = used;
+      used += WordTopics::row_bytes(words.counts[word], topics);
+    }
+    block_bytes.push_back((used + kCacheLine - 1) / kCacheLine * kCacheLine);
+  }
+  return offsets;
+}
+
+}  // namespace
+
+WordTopics::WordTopics(const Topology& topology, const Axis& words, std::size_t topics)
+    : topics_(topics),
+      block_begin_(words.begin),
+      offsets_(row_offsets(words, topics, block_bytes_)),
+      frequencies_(words.counts),
+      blocks_(topology, block_bytes_) {
+  for (const std::size_t bytes : block_bytes_) bytes_ += bytes;
+}
+
+WordTopics::Row WordTopics::row(std::byte* block_memory, BlockId block, std::uint32_t word) const {
+  const std::uint32_t internal = block_begin_[block] + word;
+  std::byte* const start = block_memory + offsets_[internal];
+  Row row;
+  row.dense = is_dense(frequencies_[internal], topics_);
+  if (row.dense) {
+    row.counts = reinterpret_cast<std::int32_t*>(start);
+    return row;
+  }
+  row.size = reinterpret_cast<std::uint32_t*>(start);
+  row.topics = row.size + 1;
+  row.counts = reinterpret_cast<std::int32_t*>(row.topics + list_capacity(frequencies_[internal], topics_));
+  return row;
+}
+
+OpenRow::OpenRow(std::size_t topics, std::size_t most_added)
+    : padded_(padded_topics(topics)), counts_(padded_ + kTopicAlignment, 0), present_(padded_, 0), added_(most_added) {}
+
+void OpenRow::open(const WordTopics::Row& row, Visit& visit) {
+  visit.listed = !row.dense;
+  visit.added = added_.data();
+  visit.added_size = 0;
+  if (row.dense) {
+    visit.counts = row.counts;
+    return;
+  }
+  // Kernels load whole cache lines.
+  void* aligned = counts_.data();
+  std::size_t space = counts_.size() * sizeof(std::int32_t);
+  visit.counts = static_cast<std::int32_t*>(std::align(kCacheLine, padded_ * sizeof(std::int32_t), aligned, space));
+  visit.present = present_.data();
+  topics_.assign(row.topics, row.topics + *row.size);
+  for (std::uint32_t j = 0; j < *row.size; ++j) {
+    visit.counts[row.topics[j]] = row.counts[j];
+    visit.present[row.topics[j]] = 1;
+  }
+  visit.row = topics_.data();
+  visit.row_size = topics_.size();
+}
+
+void OpenRow::close(const WordTopics::Row& row, const Visit& visit) {
+  if (row.dense) return;
+  std::sort(visit.added, visit.added + visit.added_size);
+  std::uint32_t size = 0;
+  const auto take = [&](Topic topic) {
+    std::int32_t& count = visit.counts[topic];
+    ORRERY_HEAVY_CHECK(count >= 0);
+    if (count != 0) {
+      row.topics[size] = topic;
+      row.counts[size++] = count;
+    }
+    count = 0;
+    visit.present[topic] = 0;
+  };
+  // Two ascending lists without a common topic.
+  const Topic* old = visit.row;
+  const Topic* const old_end = old + visit.row_size;
+  for (const Topic* added = visit.added; added != visit.added + visit.added_size; ++added) {
+    while (old != old_end && *old < *added) take(*old++);
+    take(*added);
+  }
+  while (old != old_end) take(*old++);
+  *row.size = size;
+}
+
+DocumentTopics::DocumentTopics(const Topology& topology, DomainId domain, std::span<const std::uint32_t> lengths,
+                               std::size_t topics, DocumentForm form)
+    : topology_(topology),
+      domain_(domain),
+      topics_(topics),
+      stride_(padded_topics(topics)),
+      form_(form),
+      lengths_(lengths.begin(), lengths.end()) {
+  allocate();
+}
+
+std::uint64_t DocumentTopics::bytes_of_list(std::uint32_t length, std::size_t topics) {
+  return padded_topics(list_capacity(length, topics)) * (sizeof(Topic) + sizeof(std::int32_t));
+}
+
+void DocumentTopics::allocate() {
+  memory_.release();
+  if (form_ == DocumentForm::dense) {
+    memory_ = Buffer::local(lengths_.size() * stride_ * sizeof(std::int32_t), domain_, topology_);
+    dense_counts_ = reinterpret_cast<std::int32_t*>(memory_.data());
+    return;
+  }
+  begin_.assign(lengths_.size() + 1, 0);
+  for (std::size_t d = 0; d < lengths_.size(); ++d) {
+    begin_[d + 1] = begin_[d] + bytes_of_list(lengths_[d], topics_) / sizeof(std::uint32_t);
+  }
+  sizes_.assign(lengths_.size(), 0);
+  memory_ = Buffer::local(begin_.back() * sizeof(std::uint32_t), domain_, topology_);
+  slots_ = reinterpret_cast<std::uint32_t*>(memory_.data());
+}
+
+DenseRows DocumentTopics::dense() noexcept { return {dense_counts_, stride_}; }
+
+ListedRows DocumentTopics::listed() noexcept { return {slots_, begin_.data(), sizes_.data()}; }
+
+void DocumentTopics::add(std::uint32_t document, Topic topic) {
+  if (form_ == DocumentForm::dense) {
+    ++dense_counts_[document * stride_ + topic];
+    return;
+  }
+  const std::uint64_t capacity = (begin_[document + 1] - begin_[document]) / 2;
+  std::uint32_t* const topics = slots_ + begin_[document];
+  std::uint32_t* const counts = topics + capacity;
+  std::uint32_t& size = sizes_[document];
+  const auto place = static_cast<std::uint32_t>(std::lower_bound(topics, topics + size, topic) - topics);
+  if (place == size || topics[place] != topic) {
+    ORRERY_CHECK(size < capacity);
+    std::copy_backward(topics + place, topics + size, topics + size + 1);
+    std::copy_backward(counts + place, counts + size, counts + size + 1);
+    topics[place] = topic;
+    counts[place] = 0;
+    ++size;
+  }
+  ++counts[place];
+}
+
+void DocumentTopics::convert(DocumentForm form) {
+  if (form == form_) return;
+  DocumentTopics other(topology_, domain_, lengths_, topics_, form);
+  for (std::uint32_t d = 0; d < lengths_.size(); ++d) {
+    for_each_topic(d, [&](Topic topic, std::int32_t count) {
+      other.add(d, topic);
+      if (form == DocumentForm::dense) {
+        other.dense_counts_[d * stride_ + topic] = count;
+      } else {
+        // Topics ascend, so the one just added is the last.
+        const std::uint64_t capacity = (other.begin_[d + 1] - other.begin_[d]) / 2;
+        other.slots_[other.begin_[d] + capacity + other.sizes_[d] - 1] = static_cast<std::uint32_t>(count);
+      }
+    });
+  }
+  form_ = form;
+  memory_ = std::move(other.memory_);
+  dense_counts_ = other.dense_counts_;
+  slots_ = other.slots_;
+  begin_ = std::move(other.begin_);
+  sizes_ = std::move(other.sizes_);
+}
+
+void DocumentTopics::clear() { allocate(); }
+
+double DocumentTopics::topics_per_token() const {
+  std::uint64_t tokens = 0, seen = 0;
+  for (std::size_t d = 0; d < lengths_.size(); ++d) {
+    std::uint64_t topics = 0;
+    for_each_topic(d, [&](Topic, std::int32_t) { ++topics; });
+    tokens += lengths_[d];
+    seen += lengths_[d] * topics;
+  }
+  return tokens == 0 ? 0 : static_cast<double>(seen) / static_cast<double>(tokens);
+}
+
+TopicTotals::TopicTotals(std::size_t topics, WorkerId workers) : committed_(topics, 0), pending_(workers) {}
+
+void TopicTotals::reset(std::vector<std::int64_t> totals) {
+  committed_ = std::move(totals);
+  for (auto& moves : pending_) moves.clear();
+}
+
+void TopicTotals::start_clock(WorkerId worker, std::span<std::int64_t> out) const {
+  const std::lock_guard lock(mutex_);
+  std::copy(committed_.begin(), committed_.end(), out.begin());
+  for (const Moves& moves : pending_[worker]) {
+    for (std::size_t k = 0; k < out.size(); ++k) out[k] += moves.by_topic[k];
+  }
+}
+
+void TopicTotals::hand_over(WorkerId worker, Clock clock, std::vector<std::int64_t> moves) {
+  const std::lock_guard lock(mutex_);
+  pending_[worker].push_back({clock, std::move(moves)});
+}
+
+void TopicTotals::commit(Clock clock) {
+  const std::lock_guard lock(mutex_);
+  for (auto& of_worker : pending_) {
+    ORRERY_CHECK(!of_worker.empty() && of_worker.front().clock == clock);
+    for (std::size_t k = 0; k < committed_.size(); ++k) committed_[k] += of_worker.front().by_topic[k];
+    of_worker.erase(of_worker.begin());
+  }
+  for (const std::int64_t total : committed_) ORRERY_CHECK(total >= 0);
+}
+
+}  // namespace orrery::lda

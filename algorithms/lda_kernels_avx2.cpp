@@ -1,0 +1,71 @@
+// Gibbs sampling kernels for AVX2 and FMA; see lda_kernels.inc.
+#include <immintrin.h>
+
+#include "algorithms/lda_kernels.h"
+
+namespace orrery::lda {
+namespace {
+
+constexpr std::size_t kLanes = 8;
+
+struct Wide {
+  __m256 v;
+  static Wide zero() { return {_mm256_setzero_ps()}; }
+  static Wide splat(float x) { return {_mm256_set1_ps(x)}; }
+  static Wide load(const float* p) { return {_mm256_load_ps(p)}; }
+  static Wide load_counts(const std::int32_t* p) {
+    return {_mm256_cvtepi32_ps(_mm256_load_si256(reinterpret_cast<const __m256i*>(p)))};
+  }
+  static Wide gather(const float* base, const std::uint32_t* at) {
+    return {_mm256_i32gather_ps(base, _mm256_load_si256(reinterpret_cast<const __m256i*>(at)), 4)};
+  }
+  void store(float* p) const { _mm256_store_ps(p, v); }
+  static Wide fma(Wide a, Wide b, Wide c) { return {_mm256_fmadd_ps(a.v, b.v, c.v)}; }
+  friend Wide operator+(Wide a, Wide b) { return {_mm256_add_ps(a.v, b.v)}; }
+  friend Wide operator*(Wide a, Wide b) { return {_mm256_mul_ps(a.v, b.v)}; }
+  /// Lane l becomes the sum of the lanes up to it.
+  Wide prefix() const {
+    // Within each half by shifts, then the low half's sum to the high half.
+    __m256 sum = _mm256_add_ps(v, _mm256_castsi256_ps(_mm256_slli_si256(_mm256_castps_si256(v), 4)));
+    sum = _mm256_add_ps(sum, _mm256_castsi256_ps(_mm256_slli_si256(_mm256_castps_si256(sum), 8)));
+    const __m128 low = _mm256_castps256_ps128(sum);
+    const __m256 carry = _mm256_set_m128(_mm_shuffle_ps(low, low, 0xFF), _mm_setzero_ps());
+    return {_mm256_add_ps(sum, carry)};
+  }
+  float last() const {
+    const __m128 high = _mm256_extractf128_ps(v, 1);
+    return _mm_cvtss_f32(_mm_shuffle_ps(high, high, 0xFF));
+  }
+  /// The first lane above x, kLanes if there is none. Lanes ascend.
+  std::size_t first_above(float x) const {
+    const int above = _mm256_movemask_ps(_mm256_cmp_ps(v, _mm256_set1_ps(x), _CMP_GT_OQ));
+    return static_cast<std::size_t>(__builtin_ctz(static_cast<unsigned>(above) | 0x100U));
+  }
+};
+
+/// The first i < count with column[i * kLanes] > x, else count; the values ascend. The sums lie in lines of their own,
+/// so eight of them are looked at together.
+inline std::size_t first_above_in_column(const float* column, std::size_t count, float x) {
+  const __m256i rows = _mm256_setr_epi32(0, 8, 16, 24, 32, 40, 48, 56);
+  std::size_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    const __m256 sums = _mm256_i32gather_ps(column + i * kLanes, rows, 4);
+    const int above = _mm256_movemask_ps(_mm256_cmp_ps(sums, _mm256_set1_ps(x), _CMP_GT_OQ));
+    if (above != 0) return i + static_cast<std::size_t>(__builtin_ctz(static_cast<unsigned>(above)));
+  }
+  while (i < count && !(column[i * kLanes] > x)) ++i;
+  return i;
+}
+
+#include "algorithms/lda_list.inc"
+
+#include "algorithms/lda_kernels.inc"
+
+}  // namespace
+
+const Kernels& avx2_kernels() {
+  static constexpr Kernels kTable{sample_dense, sample_sparse};
+  return kTable;
+}
+
+}  // namespace orrery::lda

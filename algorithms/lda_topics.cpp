@@ -1,0 +1,104 @@
+#include "algorithms/lda_topics.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/data/portable_math.h"
+
+namespace orrery::lda {
+namespace {
+
+/// The documents of each wanted word, ascending by internal number; empty for other words.
+std::vector<std::vector<std::uint32_t>> documents_of(const LdaState& state, const std::vector<bool>& wanted) {
+  const TokenGrid& grid = state.grid;
+  const std::vector<std::uint32_t> external = external_ids(grid.words());
+  std::vector<std::vector<std::uint32_t>> documents(wanted.size());
+  for (std::size_t s = 0; s < grid.stripes(); ++s) {
+    const std::uint32_t first = grid.documents().begin[s];
+    for_each_run(grid.stripe(s), [&](std::size_t block, const Run& run, std::size_t token) {
+      const std::uint32_t word = external[grid.words().begin[block] + run.word];
+      if (!wanted[word]) return;
+      for (std::size_t i = token; i < token + run.tokens; ++i) {
+        const std::uint32_t document = first + grid.stripe(s).documents[i];
+        if (documents[word].empty() || documents[word].back() != document) documents[word].push_back(document);
+      }
+    });
+  }
+  return documents;
+}
+
+std::size_t common(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
+  std::size_t count = 0;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    count += a[i] == b[j] ? 1 : 0;
+    const bool a_first = a[i] < b[j], b_first = b[j] < a[i];
+    i += b_first ? 0 : 1;
+    j += a_first ? 0 : 1;
+  }
+  return count;
+}
+
+double mutual_information(std::size_t a, std::size_t b, std::size_t both, std::size_t documents) {
+  if (both == 0) return -1;
+  if (both == documents) return 1;
+  const auto n = static_cast<double>(documents);
+  const double p_both = static_cast<double>(both) / n;
+  return portable_log(p_both / (static_cast<double>(a) / n * (static_cast<double>(b) / n))) / -portable_log(p_both);
+}
+
+}  // namespace
+
+std::vector<std::vector<std::uint32_t>> top_words(const FrozenTopics& model, std::size_t top) {
+  // A heap for each topic with the worst of its best words in front.
+  using Entry = std::pair<double, std::uint32_t>;  // probability, word
+  const auto better = [](const Entry& a, const Entry& b) {
+    return a.first > b.first || (a.first == b.first && a.second < b.second);
+  };
+  std::vector<std::vector<Entry>> heaps(model.rates.size());
+  for (std::uint32_t word = 0; word < model.words(); ++word) {
+    for (std::uint64_t j = model.begin[word]; j < model.begin[word + 1]; ++j) {
+      std::vector<Entry>& heap = heaps[model.topics[j]];
+      const double smoothing = model.beta_of(word) * model.rates[model.topics[j]];
+      const Entry entry{double{model.shares[j]} + smoothing, word};
+      if (heap.size() == top && (top == 0 || !better(entry, heap.front()))) continue;
+      heap.push_back(entry);
+      std::push_heap(heap.begin(), heap.end(), better);
+      if (heap.size() <= top) continue;
+      std::pop_heap(heap.begin(), heap.end(), better);
+      heap.pop_back();
+    }
+  }
+  std::vector<std::vector<std::uint32_t>> words(heaps.size());
+  for (std::size_t k = 0; k < heaps.size(); ++k) {
+    std::sort(heaps[k].begin(), heaps[k].end(), better);
+    for (const Entry& entry : heaps[k]) words[k].push_back(entry.second);
+  }
+  return words;
+}
+
+std::vector<double> coherence(const LdaState& state, const FrozenTopics& model, const ParallelFor& parallel) {
+  const auto words = top_words(model, kCoherenceWords);
+  std::vector<bool> wanted(model.words(), false);
+  for (const auto& of_topic : words) {
+    for (const std::uint32_t word : of_topic) wanted[word] = true;
+  }
+  const auto documents = documents_of(state, wanted);
+  std::vector<double> out(words.size(), 0.0);
+  constexpr std::size_t kTopicsEach = 16;
+  parallel((words.size() + kTopicsEach - 1) / kTopicsEach, [&](std::size_t part) {
+    for (std::size_t k = part * kTopicsEach; k < std::min(words.size(), (part + 1) * kTopicsEach); ++k) {
+      double sum = 0;
+      std::size_t pairs = 0;
+      for (std::size_t i = 0; i < words[k].size(); ++i) {
+        for (std::size_t j = 0; j < i; ++j, ++pairs) {
+          const auto &a = documents[words[k][i]], &b = documents[words[k][j]];
+          sum += mutual_information(a.size(), b.size(), common(a, b), state.grid.documents().size());
+        }
+      }
+      if (pairs > 0) out[k] = sum / static_cast<double>(pairs);
+    }
+  });
+  return out;
+}
+
+}  // namespace orrery::lda

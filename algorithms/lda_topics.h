@@ -1,0 +1,24 @@
+// Topics for people: their most probable words, and how well these go together.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "algorithms/lda_likelihood.h"
+#include "algorithms/lda_state.h"
+
+namespace orrery::lda {
+
+/// Coherence is that of this many most probable words.
+inline constexpr std::size_t kCoherenceWords = 10;
+
+/// The `top` most probable words of each topic, most probable first, of equal ones the one with the lower number; fewer
+/// where a topic has fewer words.
+std::vector<std::vector<std::uint32_t>> top_words(const FrozenTopics& model, std::size_t top);
+
+/// Mean normalised pointwise mutual information of the pairs of each topic's top words in the training documents:
+/// ln(p(a, b) / (p(a) p(b))) / −ln p(a, b), with p by documents; −1 for a pair that never meets, 1 for one that is
+/// never apart (G. Bouma 2009; Röder et al., WSDM 2015). 0 for a topic with fewer than two words.
+std::vector<double> coherence(const LdaState& state, const FrozenTopics& model, const ParallelFor& parallel);
+
+}  // namespace orrery::lda

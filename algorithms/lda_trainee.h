@@ -1,0 +1,62 @@
+// Latent Dirichlet allocation by rotation (Griffiths, Steyvers 2004 for the chain; Yu et al., WWW 2015 and STRADS, Kim
+// et al., EuroSys 2016, for the rotation).
+//
+//   θ_d ~ Dirichlet(α),  φ_k ~ Dirichlet(β),  z_i ~ θ_d,  w_i ~ φ_z;  θ and φ are integrated out, z is sampled
+//
+// A unit is the tokens of one worker's documents and one block of words. Units that run together share neither
+// documents nor words, so no count has two writers; the only shared state is how many tokens a topic has (TopicTotals),
+// of which every worker has a copy that is brought up to date between clocks. One clock visits every token once.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "algorithms/lda_likelihood.h"
+#include "algorithms/lda_sampler.h"
+#include "algorithms/lda_state.h"
+#include "engine/training.h"
+#include "numa/memory.h"
+
+namespace orrery::lda {
+
+struct TrainingPlan {
+  std::optional<SamplerKind> sampler;  ///< empty: chosen by each worker at the beginning of each clock
+  int mh_steps = 2;
+  bool sequential = false;  ///< tokens get their first topics in clock 0, from those before them
+  bool fit_priors = false;
+  std::uint64_t seed = 1;
+  const Kernels* kernels = nullptr;
+};
+
+class LdaTrainee final : public Trainee {
+ public:
+  /// Borrows state, topology and held-out documents (which may be empty).
+  LdaTrainee(LdaState& state, const Topology& topology, const WorkerMap& map, const Completion& held_out,
+             const TrainingPlan& plan);
+  ~LdaTrainee() override;
+
+  void run_unit(const WorkUnit& unit, UnitContext& context) override;
+  void worker_ended(WorkerId worker, Clock clock) override;
+  void commit(Clock clock, std::span<const Bytes> partials) override;
+
+  Evaluation evaluate(Engine& engine, bool exact) override;
+  std::vector<StateSection> save_state() const override;
+  void load_state(const std::vector<StateSection>& sections) override;
+  void keep_best() override { best_ = state_.save(); }
+  void restore_best() override { state_.load(best_, serial_for); }
+
+ private:
+  struct Worker;
+  void begin_clock(Worker& worker, WorkerId id, Clock clock);
+  SamplerKind sampler_for(WorkerId id) const;
+
+  LdaState& state_;
+  const Completion& held_out_;
+  const TrainingPlan plan_;
+  Buffer alpha_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<StateSection> best_;
+};
+
+}  // namespace orrery::lda
