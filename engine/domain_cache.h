@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
-#include <span>
+#include <new>
+#include <type_traits>
 #include <vector>
 
 #include "engine/types.h"
@@ -35,20 +35,24 @@ class DomainCache {
         memory_(Buffer::local(std::max<std::size_t>(1, std::size_t{rows} * width * sizeof(T)), domain, topology)),
         domain_(domain),
         topology_(topology),
-        frontiers_(homes) {
+        frontier_memory_(Buffer::local(homes * sizeof(std::atomic<Clock>), domain, topology)),
+        frontiers_(reinterpret_cast<std::atomic<Clock>*>(frontier_memory_.data())) {
+    for (NodeId home = 0; home < homes; ++home) ::new (&frontiers_[home]) std::atomic<Clock>(0);
     if (!versioned) return;
-    first_versions_ = std::make_unique<Version[]>(rows);
-    versions_ = std::vector<std::atomic<Version*>>(rows);
+    first_versions_ = Buffer::local(rows * sizeof(Version), domain, topology);
+    current_ = Buffer::local(rows * sizeof(Current), domain, topology);
+    versions_ = reinterpret_cast<Current*>(current_.data());
     for (std::uint32_t row = 0; row < rows; ++row) {
-      first_versions_[row].values = settled(row);
-      versions_[row].store(&first_versions_[row]);
+      Version* first = ::new (first_versions_.data() + row * sizeof(Version)) Version;
+      first->values = settled(row);
+      ::new (&versions_[row]) Current(first);
     }
   }
 
   // --- while no unit runs --------------------------------------------------------------------------------------------
 
   /// The current values of a row, to read or to set.
-  T* values(std::uint32_t row) noexcept { return versions_.empty() ? settled(row) : versions_[row].load()->values; }
+  T* values(std::uint32_t row) noexcept { return versions_ == nullptr ? settled(row) : versions_[row].load()->values; }
   const T* values(std::uint32_t row) const noexcept { return const_cast<DomainCache*>(this)->values(row); }
 
   // --- any worker of the domain --------------------------------------------------------------------------------------
@@ -97,6 +101,8 @@ class DomainCache {
     Version* version;
     Clock latest_reader;  ///< never falls along the queue, because clocks do not
   };
+  using Current = std::atomic<Version*>;  // trivial to destroy, so the buffer is just given back
+  static_assert(std::is_trivially_destructible_v<Current> && std::is_trivially_destructible_v<Version>);
   static constexpr std::size_t kRowsOfChunk = 1024;
 
   T* settled(std::uint32_t row) noexcept { return memory_.as<T>().data() + std::size_t{row} * width_; }
@@ -109,10 +115,11 @@ class DomainCache {
   }
   void add_chunk() {
     Buffer& values = chunks_.emplace_back(Buffer::local(kRowsOfChunk * width_ * sizeof(T), domain_, topology_));
-    auto& versions = chunk_versions_.emplace_back(std::make_unique<Version[]>(kRowsOfChunk));
+    Buffer& versions = chunk_versions_.emplace_back(Buffer::local(kRowsOfChunk * sizeof(Version), domain_, topology_));
     for (std::size_t i = kRowsOfChunk; i-- > 0;) {
-      versions[i].values = values.as<T>().data() + i * width_;
-      free_.push_back(&versions[i]);
+      Version* version = ::new (versions.data() + i * sizeof(Version)) Version;
+      version->values = values.as<T>().data() + i * width_;
+      free_.push_back(version);
     }
   }
 
@@ -120,11 +127,12 @@ class DomainCache {
   Buffer memory_;
   const DomainId domain_;
   const Topology& topology_;
-  std::vector<std::atomic<Clock>> frontiers_;  ///< by home
-  std::unique_ptr<Version[]> first_versions_;
-  std::vector<std::atomic<Version*>> versions_;
+  Buffer frontier_memory_;
+  std::atomic<Clock>* frontiers_;  ///< by home
+  Buffer first_versions_, current_;
+  Current* versions_ = nullptr;  ///< by row, in `current_`; null: settled
   std::vector<Buffer> chunks_;
-  std::vector<std::unique_ptr<Version[]>> chunk_versions_;
+  std::vector<Buffer> chunk_versions_;
   std::vector<Version*> free_;
   std::deque<Retired> retired_;
 };

@@ -27,6 +27,8 @@
 #include "engine/types.h"
 #include "engine/unit.h"
 #include "engine/update_batch.h"
+#include "engine/worker_view.h"
+#include "numa/memory.h"
 
 namespace orrery {
 
@@ -38,15 +40,19 @@ class Table final : public TableBase {
         rule_(spec_.rule, spec_.width, versioned()),
         tree_(map),
         first_worker_(map.first_worker(map.this_node())),
+        view_of_worker_(map.workers()),
         applied_of_worker_(map.workers(), 0),
         in_flight_(map.first_worker(map.this_node() + 1) - first_worker_),
         included_(map.nodes(), std::vector<Clock>(in_flight_.size(), 0)) {
     for (DomainId d = 0; d < map.domains(); ++d) {
-      caches_.push_back(
-          std::make_unique<DomainCache<T>>(spec_.rows, rule_.state_width(), map.nodes(), versioned(), d, topology));
+      caches_.push_back(std::make_unique<LocalObject<DomainCache<T>>>(d, topology, spec_.rows, rule_.state_width(),
+                                                                      map.nodes(), versioned(), d, topology));
     }
-    for (std::size_t w = 0; w < in_flight_.size(); ++w) {
-      views_.push_back(std::make_unique<View>(rule_.update_width()));
+    for (WorkerId w = first_worker_; w < first_worker_ + in_flight_.size(); ++w) {
+      const DomainId domain = map.domain_of(w);
+      views_.push_back(std::make_unique<LocalObject<WorkerView<T>>>(domain, topology, cache(domain), rule_, spec_,
+                                                                    homes_, versioned()));
+      view_of_worker_[w] = &**views_.back();
     }
   }
 
@@ -55,41 +61,24 @@ class Table final : public TableBase {
   /// worker must not run at the same time. Cost: a look-up among the rows that the worker has added to. @throws Error
   /// (internal) for a row that will_read() did not name.
   std::span<const T> read(const UnitContext& context, std::uint32_t row) {
-    ORRERY_HEAVY_CHECK(row < spec_.rows);
-    if (!may_read(row)) refuse(context, row);
-    View& view = view_of(context);
-    const DomainCache<T>& cache = *caches_[context.domain];
-    note_lag(view, context, cache, row);
-    return {seen_state(view, cache, row), spec_.width};
+    return view(context.worker).read(context.clock, row);
   }
 
   /// Adds `delta`, `width` values, to a row (or steps against it: TableSpec::rule), with the timestamp of this unit's
   /// clock.
   void add(const UnitContext& context, std::uint32_t row, std::span<const T> delta) {
-    ORRERY_HEAVY_CHECK(row < spec_.rows && delta.size() == spec_.width);
-    View& view = view_of(context);
-    T* sum = update_of(view, context, row);
-    for (std::uint32_t d = 0; d < spec_.width; ++d) sum[d] += delta[d];
-    if (const std::uint32_t own = view.own_index.find(row); own != RowIndex::kNone) {
-      rule_.apply_fresh(view.own_rows[own], delta.data());
-    }
+    view(context.worker).add(context.clock, row, delta);
   }
-
   /// The same for one value of the row.
   void add(const UnitContext& context, std::uint32_t row, std::uint32_t column, T delta) {
-    ORRERY_HEAVY_CHECK(row < spec_.rows && column < spec_.width);
-    View& view = view_of(context);
-    update_of(view, context, row)[column] += delta;
-    if (const std::uint32_t own = view.own_index.find(row); own != RowIndex::kNone) {
-      rule_.apply_fresh(view.own_rows[own], column, delta);
-    }
+    view(context.worker).add(context.clock, row, column, delta);
   }
 
   /// The row with everything in it, while no unit runs.
-  std::span<const T> row(std::uint32_t row) const { return {caches_.front()->values(row), spec_.width}; }
+  std::span<const T> row(std::uint32_t row) const { return {cache(0).values(row), spec_.width}; }
   /// Sets the values of a row on all domains, while no unit runs; on several nodes all must set the same.
   void set(std::uint32_t row, std::span<const T> values) {
-    for (const auto& cache : caches_) std::copy(values.begin(), values.end(), cache->values(row));
+    for (DomainId d = 0; d < map_.domains(); ++d) std::copy(values.begin(), values.end(), cache(d).values(row));
   }
   /// All rows, one after the other, while no unit runs.
   std::vector<T> snapshot() const {
@@ -104,20 +93,21 @@ class Table final : public TableBase {
 
   ObservedStaleness observed() const override {
     ObservedStaleness all;
-    for (const auto& view : views_) all.add(view->lags);
+    for (const auto& view : views_) all.add((**view).lags());
     return all;
   }
   /// Versions that wait for their last readers, over all domains. While no unit runs.
   std::size_t retired_versions() const {
     std::size_t count = 0;
-    for (const auto& cache : caches_) count += cache->retired();
+    for (const auto& cache : caches_) count += (**cache).retired();
     return count;
   }
 
   void worker_ended(WorkerId worker, Clock clock) override {
-    View& view = *views_[worker - first_worker_];
     if (versioned()) {
-      hand_over(view, worker, clock);
+      auto batch = view(worker).hand_over(worker, clock, homes_.count());
+      const std::lock_guard lock(handed_mutex_);
+      handed_.push_back(std::move(batch));
     } else {
       tree_.arrive(worker, [&](WorkerId left, WorkerId right) { batch_of(left).merge(batch_of(right)); });
     }
@@ -152,9 +142,9 @@ class Table final : public TableBase {
   void unpack_updates(NodeId from, Clock clock, WireReader& in) override {
     if (versioned()) {
       for (WorkerId w = map_.first_worker(from); w < map_.first_worker(from + 1); ++w) {
-        auto batch = std::make_shared<Handed>(w, clock, rule_.update_width(), 1);
-        batch->updates.unpack(in);
-        parked_[clock].push_back(std::move(batch));
+        UpdateBatch<T> updates(rule_.update_width());
+        updates.unpack(in);
+        parked_[clock].push_back(std::make_shared<Handed>(w, clock, std::move(updates), 1));
       }
       return;
     }
@@ -205,7 +195,7 @@ class Table final : public TableBase {
       applied_[at->first] += at->second.size();
       at = parked_.erase(at);
     }
-    for (const auto& cache : caches_) cache->reclaim(clocks.node(here()));
+    for (const auto& cache : caches_) (**cache).reclaim(clocks.node(here()));
     return complete_below(clocks.cluster());
   }
 
@@ -220,138 +210,29 @@ class Table final : public TableBase {
       for (std::size_t i = 0; i < all.rows().size(); ++i) {
         const std::uint32_t row = all.rows()[i];
         if (!is_home_of(row)) continue;  // sent to its home, from where it comes back
-        for (const auto& cache : caches_) rule_.apply(cache->values(row), all.values(i));
+        for (const auto& cache : caches_) rule_.apply((**cache).values(row), all.values(i));
         row_changed(row);
       }
     }
-    for (const auto& view : views_) view->current.clear();
+    for (const auto& view : views_) (**view).begin_settled();
     arrived_.erase(clock);
     tree_.reset();
   }
 
+  void connected() override {
+    for (const auto& view : views_) (**view).set_readable(readable());
+  }
   void frontier_rose(NodeId home, Clock frontier) override {
-    for (const auto& cache : caches_) cache->raise_frontier(home, frontier);
+    for (const auto& cache : caches_) (**cache).raise_frontier(home, frontier);
   }
 
  private:
-  /// A worker's updates of one clock on their way to the caches.
-  struct Handed {
-    Handed(WorkerId w, Clock c, std::uint32_t width, NodeId homes)
-        : worker(w), clock(c), updates(width), homes_without(homes) {}
-    WorkerId worker;
-    Clock clock;
-    UpdateBatch<T> updates;
-    NodeId homes_without;  ///< homes in whose rows, as they stand here, it is not; the processor's
-    /// For each row of `updates`: the number of the version, in the worker's own domain, that was the first to hold it;
-    /// 0 before. So a worker knows which of its own updates a version lacks.
-    std::unique_ptr<std::atomic<std::uint64_t>[]> first_version;
-    std::atomic<bool> applied{false};  ///< every version from now on holds it
-  };
+  using Handed = HandedBatch<T>;
 
-  /// What belongs to one worker alone.
-  struct alignas(64) View {
-    explicit View(std::uint32_t update_width) : current(update_width) {}
-    Clock turn = -1;
-    UpdateBatch<T> current;                       ///< of the clock under way
-    std::deque<std::shared_ptr<Handed>> pending;  ///< own batches that some version may lack, oldest first
-    RowIndex own_index;                           ///< rows as this worker sees them because of its own updates
-    std::vector<T*> own_rows;
-    std::vector<std::unique_ptr<T[]>> own_memory;  ///< kept over turns; spans point into it
-    ObservedStaleness lags;
-  };
-
-  UpdateBatch<T>& batch_of(WorkerId worker) { return views_[worker - first_worker_]->current; }
-
-  View& view_of(const UnitContext& context) {
-    View& view = *views_[context.worker - first_worker_];
-    if (view.turn != context.clock) start_turn(view, context.clock);
-    return view;
-  }
-
-  void start_turn(View& view, Clock clock) {
-    view.turn = clock;
-    view.own_index.clear();
-    view.own_rows.clear();
-    // acquire: pairs with the release in apply(); every version from now on holds the batch.
-    while (!view.pending.empty() && view.pending.front()->applied.load(std::memory_order_acquire)) {
-      view.pending.pop_front();
-    }
-  }
-
-  void note_lag(View& view, const UnitContext& context, const DomainCache<T>& cache, std::uint32_t row) {
-    const Clock frontier = versioned() ? cache.frontier(homes_.of(row)) : context.clock;
-    const Clock lag = std::clamp<Clock>(context.clock - frontier, 0, ObservedStaleness::kBuckets - 1);
-    ++view.lags.counts[static_cast<std::size_t>(lag)];
-  }
-
-  [[noreturn]] void refuse(const UnitContext& context, std::uint32_t row) const {
-    throw Error(ErrorKind::internal, "table " + orrery::quoted(spec_.name) + ": worker " +
-                                         std::to_string(context.worker) + " reads row " + std::to_string(row) +
-                                         ", which is not among those that its node said it will read");
-  }
-
-  /// The state of a row as the worker may see it.
-  const T* seen_state(View& view, const DomainCache<T>& cache, std::uint32_t row) {
-    if (const std::uint32_t own = view.own_index.find(row); own != RowIndex::kNone) return view.own_rows[own];
-    return versioned() ? seen_version(view, cache, row) : seen_settled(view, cache, row);
-  }
-
-  const T* seen_settled(View& view, const DomainCache<T>& cache, std::uint32_t row) {
-    const T* base = cache.read(row);
-    const std::uint32_t mine = view.current.find(row);
-    if (mine == RowIndex::kNone) return base;
-    T* own = own_row(view, row, base);
-    rule_.apply(own, view.current.values(mine));
-    return own;
-  }
-
-  const T* seen_version(View& view, const DomainCache<T>& cache, std::uint32_t row) {
-    const auto& version = cache.read_version(row);
-    T* own = nullptr;
-    const auto lacks = [&](const T* update) {
-      if (own == nullptr) own = own_row(view, row, version.values);
-      rule_.apply(own, update);
-    };
-    for (const auto& batch : view.pending) {
-      const std::uint32_t i = batch->updates.find(row);
-      if (i == RowIndex::kNone) continue;
-      // relaxed: if the version holds the batch, its acquire in read_version() has made the number visible; if it does
-      // not, both 0 and a higher number say so.
-      const std::uint64_t first = batch->first_version[i].load(std::memory_order_relaxed);
-      if (first == 0 || first > version.number) lacks(batch->updates.values(i));
-    }
-    if (const std::uint32_t mine = view.current.find(row); mine != RowIndex::kNone) lacks(view.current.values(mine));
-    return own != nullptr ? own : version.values;
-  }
-
-  T* own_row(View& view, std::uint32_t row, const T* base) {
-    const std::size_t n = view.own_rows.size();
-    if (n == view.own_memory.size()) view.own_memory.push_back(std::make_unique<T[]>(rule_.state_width()));
-    T* own = view.own_memory[n].get();
-    std::copy(base, base + rule_.state_width(), own);
-    view.own_index.insert(row, static_cast<std::uint32_t>(n));
-    view.own_rows.push_back(own);
-    return own;
-  }
-
-  /// Where the worker's additions to a row add up in this clock.
-  T* update_of(View& view, const UnitContext& context, std::uint32_t row) {
-    if (!rule_.carries_seen() || view.current.find(row) != RowIndex::kNone) return view.current.at(row);
-    if (!may_read(row)) refuse(context, row);
-    const T* seen = rule_.gradients(seen_state(view, *caches_[context.domain], row));
-    T* update = view.current.at(row);
-    std::copy(seen, seen + spec_.width, update + spec_.width);
-    return update;
-  }
-
-  void hand_over(View& view, WorkerId worker, Clock clock) {
-    auto batch = std::make_shared<Handed>(worker, clock, rule_.update_width(), homes_.count());
-    std::swap(batch->updates, view.current);
-    batch->first_version = std::make_unique<std::atomic<std::uint64_t>[]>(batch->updates.rows().size());
-    if (!batch->updates.empty()) view.pending.push_back(batch);
-    const std::lock_guard lock(handed_mutex_);
-    handed_.push_back(std::move(batch));
-  }
+  // Two loads that may be from another domain's memory; all that follows is in the worker's own.
+  WorkerView<T>& view(WorkerId worker) const { return *view_of_worker_[worker]; }
+  DomainCache<T>& cache(DomainId domain) const { return **caches_[domain]; }
+  UpdateBatch<T>& batch_of(WorkerId worker) { return view(worker).current(); }
 
   void take_handed() {
     std::vector<std::shared_ptr<Handed>> handed;
@@ -386,7 +267,7 @@ class Table final : public TableBase {
   template <class Fill>
   void replace(std::uint32_t row, std::span<const std::shared_ptr<Handed>> newly, Clock latest_reader, Fill&& fill) {
     for (DomainId d = 0; d < map_.domains(); ++d) {
-      caches_[d]->replace(row, latest_reader, fill, [&](std::uint64_t number) {
+      cache(d).replace(row, latest_reader, fill, [&](std::uint64_t number) {
         for (const auto& batch : newly) {
           if (map_.domain_of(batch->worker) != d) continue;
           const std::uint32_t i = batch->updates.find(row);
@@ -410,7 +291,7 @@ class Table final : public TableBase {
 
   void is_in_at_one_more_home(Handed& batch) {
     if (--batch.homes_without > 0) return;
-    batch.applied.store(true, std::memory_order_release);  // release: pairs with the acquire in start_turn()
+    batch.applied.store(true, std::memory_order_release);  // release: pairs with the acquire in WorkerView
   }
 
   void drop_settled(NodeId home, const std::vector<Clock>& included) {
@@ -434,20 +315,19 @@ class Table final : public TableBase {
   }
 
   /// With everything in it, while no unit runs; for the processor also meanwhile.
-  std::span<const T> state_of(std::uint32_t row) const { return {caches_.front()->values(row), rule_.state_width()}; }
+  std::span<const T> state_of(std::uint32_t row) const { return {cache(0).values(row), rule_.state_width()}; }
   void take_state(WireReader& in, std::uint32_t row) {
-    T* first = caches_.front()->values(row);
+    T* first = cache(0).values(row);
     in.take_all(std::span(first, rule_.state_width()));
-    for (const auto& cache : caches_) {
-      if (cache != caches_.front()) std::copy(first, first + rule_.state_width(), cache->values(row));
-    }
+    for (DomainId d = 1; d < map_.domains(); ++d) std::copy(first, first + rule_.state_width(), cache(d).values(row));
   }
 
   const RowRule<T> rule_;
   CombiningTree tree_;
   const WorkerId first_worker_;
-  std::vector<std::unique_ptr<DomainCache<T>>> caches_;
-  std::vector<std::unique_ptr<View>> views_;
+  std::vector<std::unique_ptr<LocalObject<DomainCache<T>>>> caches_;  ///< by domain
+  std::vector<WorkerView<T>*> view_of_worker_;                        ///< by worker of the cluster; null: elsewhere
+  std::vector<std::unique_ptr<LocalObject<WorkerView<T>>>> views_;    ///< by worker of this node
 
   std::mutex handed_mutex_;
   std::vector<std::shared_ptr<Handed>> handed_;

@@ -1,5 +1,6 @@
 #include "engine/table_base.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/assert.h"
@@ -28,13 +29,17 @@ Message TableBase::message_of(Message::Kind kind, Clock clock) const {
 void TableBase::will_read(std::span<const std::uint32_t> rows) {
   ORRERY_CHECK(outbox_ == nullptr);
   if (is_alone()) return;
-  is_read_.resize(spec_.rows, false);
+  if (is_read_.empty()) {
+    is_read_.resize(spec_.rows, false);
+    std::fill(is_read_.begin() + homes_.first(here()), is_read_.begin() + homes_.first(here() + 1), true);
+  }
   for (const std::uint32_t row : rows) is_read_[row] = true;
 }
 
 void TableBase::connect(Outbox& outbox, std::uint32_t number, Clock start) {
   outbox_ = &outbox;
   number_ = number;
+  connected();
   for (NodeId home = 0; home < map_.nodes(); ++home) {
     raise_frontier(home, start);
     peers_.tell(home, start, false);

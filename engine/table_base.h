@@ -91,7 +91,8 @@ class TableBase {
     if (!is_alone()) peers_.changed(row);
   }
   Clock frontier(NodeId home) const noexcept { return frontiers_[home]; }
-  bool may_read(std::uint32_t row) const noexcept { return is_read_.empty() || is_read_[row] || is_home_of(row); }
+  /// By row, for views; null: all rows.
+  const std::vector<bool>* readable() const noexcept { return is_read_.empty() ? nullptr : &is_read_; }
 
   /// What this node's workers added in `clock` to the rows of `home`; and its reading there. Overlap units.
   virtual void pack_updates(Clock clock, NodeId home, Bytes& out) = 0;
@@ -104,6 +105,8 @@ class TableBase {
   virtual Clock apply_visible(const ClockTree& clocks) = 0;
   /// Staleness 0: applies what all workers added in `clock` to this home's rows.
   virtual void apply_settled(Clock clock) = 0;
+  /// The first run begins: readable() is settled.
+  virtual void connected() = 0;
   /// The rows of `home` hold all updates below `frontier`.
   virtual void frontier_rose(NodeId home, Clock frontier) = 0;
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -91,6 +92,28 @@ class Buffer {
   std::size_t mapped_ = 0;
   Placement placement_ = Placement::local;
   std::string remark_;
+};
+
+/// An object in the memory of one domain; what it allocates itself lies wherever the allocating thread's memory is.
+template <class T>
+class LocalObject {
+ public:
+  template <class... Arguments>
+  explicit LocalObject(unsigned domain, const Topology& topology, Arguments&&... arguments)
+      : memory_(Buffer::local(sizeof(T), domain, topology)),
+        object_(::new (memory_.data()) T(std::forward<Arguments>(arguments)...)) {
+    static_assert(alignof(T) <= Buffer::kAlignment);
+  }
+  ~LocalObject() { object_->~T(); }
+  LocalObject(const LocalObject&) = delete;
+  LocalObject& operator=(const LocalObject&) = delete;
+
+  T& operator*() const noexcept { return *object_; }
+  T* operator->() const noexcept { return object_; }
+
+ private:
+  Buffer memory_;
+  T* object_;
 };
 
 /// One whole copy per domain. The copies start zeroed and equal; keeping them equal afterwards is the caller's work.
