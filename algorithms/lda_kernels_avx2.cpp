@@ -36,6 +36,12 @@ struct Wide {
     const __m128 high = _mm256_extractf128_ps(v, 1);
     return _mm_cvtss_f32(_mm_shuffle_ps(high, high, 0xFF));
   }
+  /// The lane becomes smaller by x.
+  Wide less_at(std::size_t lane, float x) const {
+    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m256 here = _mm256_castsi256_ps(_mm256_cmpeq_epi32(lanes, _mm256_set1_epi32(static_cast<int>(lane))));
+    return {_mm256_sub_ps(v, _mm256_and_ps(here, _mm256_set1_ps(x)))};
+  }
   /// The first lane above x, kLanes if there is none. Lanes ascend.
   std::size_t first_above(float x) const {
     const int above = _mm256_movemask_ps(_mm256_cmp_ps(v, _mm256_set1_ps(x), _CMP_GT_OQ));
@@ -43,18 +49,31 @@ struct Wide {
   }
 };
 
-/// The first i < count with column[i * kLanes] > x, else count; the values ascend. The sums lie in lines of their own,
-/// so eight of them are looked at together.
-inline std::size_t first_above_in_column(const float* column, std::size_t count, float x) {
+/// The first i < count with column[i * kLanes] - (i < from ? 0 : less) > x, else count; these values ascend. The sums
+/// lie in lines of their own, so eight of them are looked at together.
+inline std::size_t first_above_in_column(const float* column, std::size_t count, float x, std::size_t from,
+                                         float less) {
   const __m256i rows = _mm256_setr_epi32(0, 8, 16, 24, 32, 40, 48, 56);
+  const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
   std::size_t i = 0;
   for (; i + 8 <= count; i += 8) {
     const __m256 sums = _mm256_i32gather_ps(column + i * kLanes, rows, 4);
-    const int above = _mm256_movemask_ps(_mm256_cmp_ps(sums, _mm256_set1_ps(x), _CMP_GT_OQ));
+    const __m256i before = _mm256_set1_epi32(static_cast<int>(from) - static_cast<int>(i));
+    const __m256 bound = _mm256_blendv_ps(_mm256_set1_ps(x + less), _mm256_set1_ps(x),
+                                          _mm256_castsi256_ps(_mm256_cmpgt_epi32(before, lanes)));
+    const int above = _mm256_movemask_ps(_mm256_cmp_ps(sums, bound, _CMP_GT_OQ));
     if (above != 0) return i + static_cast<std::size_t>(__builtin_ctz(static_cast<unsigned>(above)));
   }
-  while (i < count && !(column[i * kLanes] > x)) ++i;
+  while (i < count && !(column[i * kLanes] > (i < from ? x : x + less))) ++i;
   return i;
+}
+
+/// The first of kLanes topics that is `topic`, else kLanes.
+inline std::size_t match_topic(const std::uint32_t* topics, std::uint32_t topic) {
+  const __m256i same = _mm256_cmpeq_epi32(_mm256_load_si256(reinterpret_cast<const __m256i*>(topics)),
+                                          _mm256_set1_epi32(static_cast<int>(topic)));
+  const int mask = _mm256_movemask_ps(_mm256_castsi256_ps(same));
+  return static_cast<std::size_t>(__builtin_ctz(static_cast<unsigned>(mask) | 0x100U));
 }
 
 #include "algorithms/lda_list.inc"

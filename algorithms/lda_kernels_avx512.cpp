@@ -30,6 +30,10 @@ struct Wide {
     return {_mm512_add_ps(sum, shifted<8>(sum))};
   }
   float last() const { return v[15]; }
+  /// The lane becomes smaller by x.
+  Wide less_at(std::size_t lane, float x) const {
+    return {_mm512_mask_sub_ps(v, static_cast<__mmask16>(1U << lane), v, _mm512_set1_ps(x))};
+  }
   /// The first lane above x, kLanes if there is none. Lanes ascend.
   std::size_t first_above(float x) const {
     const unsigned above = _mm512_cmp_ps_mask(v, _mm512_set1_ps(x), _CMP_GT_OQ);
@@ -45,18 +49,29 @@ struct Wide {
   }
 };
 
-/// The first i < count with column[i * kLanes] > x, else count; the values ascend. The sums lie in lines of their own,
-/// so sixteen of them are looked at together.
-inline std::size_t first_above_in_column(const float* column, std::size_t count, float x) {
+/// The first i < count with column[i * kLanes] - (i < from ? 0 : less) > x, else count; these values ascend. The sums
+/// lie in lines of their own, so sixteen of them are looked at together.
+inline std::size_t first_above_in_column(const float* column, std::size_t count, float x, std::size_t from,
+                                         float less) {
   const __m512i rows = _mm512_setr_epi32(0, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240);
+  const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   for (std::size_t i = 0; i < count; i += kLanes) {
     const std::size_t left = count - i;
     const __mmask16 wanted = left >= kLanes ? __mmask16{0xFFFF} : static_cast<__mmask16>((1U << left) - 1);
     const __m512 sums = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), wanted, rows, column + i * kLanes, 4);
-    const unsigned above = _mm512_mask_cmp_ps_mask(wanted, sums, _mm512_set1_ps(x), _CMP_GT_OQ);
+    const __m512i begin = _mm512_set1_epi32(static_cast<int>(from) - static_cast<int>(i));
+    const __mmask16 behind = _mm512_cmpge_epi32_mask(lanes, begin);
+    const __m512 bound = _mm512_mask_add_ps(_mm512_set1_ps(x), behind, _mm512_set1_ps(x), _mm512_set1_ps(less));
+    const unsigned above = _mm512_mask_cmp_ps_mask(wanted, sums, bound, _CMP_GT_OQ);
     if (above != 0) return i + static_cast<std::size_t>(__builtin_ctz(above));
   }
   return count;
+}
+
+/// The first of kLanes topics that is `topic`, else kLanes.
+inline std::size_t match_topic(const std::uint32_t* topics, std::uint32_t topic) {
+  const unsigned same = _mm512_cmpeq_epi32_mask(_mm512_load_si512(topics), _mm512_set1_epi32(static_cast<int>(topic)));
+  return static_cast<std::size_t>(__builtin_ctz(same | 0x10000U));
 }
 
 #include "algorithms/lda_list.inc"

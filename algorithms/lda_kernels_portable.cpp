@@ -38,6 +38,12 @@ struct Wide {
     return out;
   }
   float last() const { return v[3]; }
+  /// The lane becomes smaller by x.
+  Wide less_at(std::size_t lane, float x) const {
+    Wide out = *this;
+    out.v[lane] -= x;
+    return out;
+  }
   /// The first lane above x, kLanes if there is none. Lanes ascend.
   std::size_t first_above(float x) const {
     std::size_t lane = 0;
@@ -46,11 +52,19 @@ struct Wide {
   }
 };
 
-/// The first i < count with column[i * kLanes] > x, else count; the values ascend.
-inline std::size_t first_above_in_column(const float* column, std::size_t count, float x) {
+/// The first i < count with column[i * kLanes] - (i < from ? 0 : less) > x, else count; these values ascend.
+inline std::size_t first_above_in_column(const float* column, std::size_t count, float x, std::size_t from,
+                                         float less) {
   std::size_t i = 0;
-  while (i < count && !(column[i * kLanes] > x)) ++i;
+  while (i < count && !(column[i * kLanes] > (i < from ? x : x + less))) ++i;
   return i;
+}
+
+/// The first of kLanes topics that is `topic`, else kLanes.
+inline std::size_t match_topic(const std::uint32_t* topics, std::uint32_t topic) {
+  std::size_t lane = 0;
+  while (lane < kLanes && topics[lane] != topic) ++lane;
+  return lane;
 }
 
 #include "algorithms/lda_list.inc"

@@ -100,7 +100,8 @@ DataSummary LinearClassifier::data_summary() const {
 WorkerId LinearClassifier::default_workers() const {
   // Every worker's sums are added up after a pass: many entries a worker, in total and for each column.
   const SparseRows& rows = train_->data.rows;
-  const std::uint64_t by_work = rows.entries() / std::max<std::uint64_t>(1U << 20, 8ULL * rows.column_count);
+  const std::uint64_t by_work =
+      rows.entries() / std::max<std::uint64_t>(1U << 20, 32ULL * rows.column_count * scores());
   const std::uint64_t by_rows = std::max<std::uint64_t>(1, rows.rows() / 16);
   return static_cast<WorkerId>(std::min(std::clamp<std::uint64_t>(by_work, 16, 256), by_rows));
 }
@@ -118,7 +119,7 @@ MemoryEstimate LinearClassifier::memory(WorkerId workers) const {
     // At most: a gradient and an update of every column, each with its key and its place in the index.
     estimate.add("updates of the workers", workers * columns, (3 * scores() + 9) * sizeof(float));
   } else {
-    estimate.add("sums of the workers", workers * parameters, sizeof(newton::Slope) + sizeof(double));
+    estimate.add("sums of the workers", workers * parameters, sizeof(newton::Slope));
   }
   if (!on_table && (weight_count() <= newton::kMostDense || params_.penalty != Regulariser::l2)) {
     const std::uint64_t side = std::min(parameters, newton::kMostDense + std::uint64_t{scores()});
@@ -177,7 +178,7 @@ Training LinearClassifier::prepare_newton(Engine& engine, WorkerId workers) {
   }
   loss_ = make_loss(workers, engine);
   newton_ = std::make_unique<newton::NewtonTrainee>(
-      *loss_, penalty(), start(),
+      engine, *loss_, penalty(), start(),
       [this](Engine& e, std::span<const float> weights, bool exact, Evaluation& out) {
         report(e, weights, exact, out);
       },

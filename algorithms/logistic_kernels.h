@@ -14,7 +14,7 @@ namespace orrery::logistic {
 
 /// A point of the training, or a direction.
 struct ConstPoint {
-  const float* weights;
+  const float* weights;  ///< null: all are 0
   float intercept;
 };
 
@@ -31,8 +31,14 @@ struct Kernels {
   /// blocks of 16, which are still in the first-level cache when their derivatives are spread.
   InterceptSums (*differentiate)(const RowsView& rows, const float* signs, ConstPoint at, newton::Slope* slopes,
                                  float* margins, float* curvature);
+  /// The same with first derivatives only, for many columns: pairs[2 column] is the weight, the derivative is added to
+  /// pairs[2 column + 1], which is in the cache by then.
+  InterceptSums (*find_gradient)(const RowsView& rows, const float* signs, float* pairs, float intercept,
+                                 float* margins, float* curvature);
   /// product[column] += Σ curvature (d·x + d_b) x. @return the same sum for the intercept
   double (*multiply)(const RowsView& rows, ConstPoint direction, const float* curvature, double* product);
+  /// The same in pairs of direction and product.
+  double (*multiply_pairs)(const RowsView& rows, float* pairs, float intercept, const float* curvature);
   /// w·x + b for every row.
   void (*predict)(const RowsView& rows, ConstPoint at, float* margins);
   /// Σ loss at z = from + step (to − from).

@@ -47,7 +47,10 @@ LogisticLoss::LogisticLoss(const FeatureRows& rows, std::span<const float> signs
       curvature_(rows.rows()) {}
 
 ConstPoint LogisticLoss::point(std::span<const float> weights) const {
-  return {weights.data(), has_intercept_ ? weights.back() : 0.0F};
+  const float intercept = has_intercept_ ? weights.back() : 0.0F;
+  const auto of_columns = weights.first(penalised());
+  const bool is_start = std::all_of(of_columns.begin(), of_columns.end(), [](float w) { return w == 0; });
+  return {is_start ? nullptr : weights.data(), intercept};
 }
 
 newton::RowSums LogisticLoss::differentiate(WorkerId worker, std::span<const float> weights,
@@ -56,6 +59,15 @@ newton::RowSums LogisticLoss::differentiate(WorkerId worker, std::span<const flo
   const InterceptSums sums = kernels_.differentiate(rows_of(worker), signs_.data() + first, point(weights),
                                                     slopes.data(), margins_.data() + first, curvature_.data() + first);
   if (has_intercept_) slopes.back() = sums.slope;
+  return sums.rows;
+}
+
+newton::RowSums LogisticLoss::find_gradient(WorkerId worker, std::span<float> pairs) {
+  const std::uint64_t first = first_row_[worker];
+  const float intercept = has_intercept_ ? pairs[pairs.size() - 2] : 0.0F;
+  const InterceptSums sums = kernels_.find_gradient(rows_of(worker), signs_.data() + first, pairs.data(), intercept,
+                                                    margins_.data() + first, curvature_.data() + first);
+  if (has_intercept_) pairs.back() = static_cast<float>(sums.slope.gradient);
   return sums.rows;
 }
 
@@ -83,6 +95,13 @@ void LogisticLoss::multiply(WorkerId worker, std::span<const float> direction, s
   const double of_intercept =
       kernels_.multiply(rows_of(worker), point(direction), curvature_.data() + first_row_[worker], product.data());
   if (has_intercept_) product.back() = of_intercept;
+}
+
+void LogisticLoss::multiply_pairs(WorkerId worker, std::span<float> pairs) const {
+  const float intercept = has_intercept_ ? pairs[pairs.size() - 2] : 0.0F;
+  const double of_intercept =
+      kernels_.multiply_pairs(rows_of(worker), pairs.data(), intercept, curvature_.data() + first_row_[worker]);
+  if (has_intercept_) pairs.back() = static_cast<float>(of_intercept);
 }
 
 void LogisticLoss::search(WorkerId worker, std::span<const double> steps, std::span<double> losses) const {

@@ -30,14 +30,17 @@ class LogisticLoss final : public newton::RowLoss {
   std::uint64_t rows() const override { return features_.rows(); }
   WorkerId workers() const override { return static_cast<WorkerId>(first_row_.size() - 1); }
   std::size_t parameters() const override { return penalised() + (has_intercept_ ? 1 : 0); }
+  std::size_t scores() const override { return 1; }
   std::size_t penalised() const override { return features_.columns(); }
   std::uint64_t row_length() const override { return features_.mean_entries() + (has_intercept_ ? 1 : 0); }
 
   newton::RowSums differentiate(WorkerId worker, std::span<const float> weights,
                                 std::span<newton::Slope> slopes) override;
+  newton::RowSums find_gradient(WorkerId worker, std::span<float> pairs) override;
   void add_curvature(WorkerId worker, std::span<const std::uint32_t> place, std::uint64_t every, std::size_t size,
                      std::span<double> lower) const override;
   void multiply(WorkerId worker, std::span<const float> direction, std::span<double> product) const override;
+  void multiply_pairs(WorkerId worker, std::span<float> pairs) const override;
   void search(WorkerId worker, std::span<const double> steps, std::span<double> losses) const override;
   void keep_trial() override { kept_margins_.swap(margins_); }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "engine/assert.h"
@@ -23,8 +24,9 @@ constexpr std::uint64_t kSampleRows = 40, kLeastSampleRows = 2;
 constexpr std::uint64_t kPreconditionerCost = 4, kModelCost = 16;
 // A model of fewer rows than this would be no model, whatever it costs.
 constexpr std::uint64_t kLeastModelRows = 1 << 14;
-// How much of the gradient a step may leave. Less costs more products a step than it saves steps.
-constexpr double kForcing = 0.2;
+// How much of the gradient a step may leave: half of what the step before left of its own, within these. Less costs
+// more products a step than it saves steps.
+constexpr double kLeastForcing = 0.05, kMostForcing = 0.2;
 // Share of the descent that the slope promises which a trial must bring (Armijo).
 constexpr double kSufficient = 1e-4;
 // Points of the line that one pass looks at, from the trial back to the kept point.
@@ -34,47 +36,51 @@ constexpr std::array<double, 16> kLineSteps = {0.75, 0.5,  0.35, 0.25, 0.18, 0.1
 constexpr const char* kWeightsSection = "weights";
 constexpr const char* kProgressSection = "newton";
 constexpr const char* kBestSection = "best";
+constexpr const char* kDiagonalSection = "diagonal";
 
 /// Beside the weights: what a resumed training cannot find again by a pass over the data.
 struct SavedProgress {
-  double objective, first_gradient, gradient_norm, best_objective, best_gradient_norm;
+  double objective, first_gradient, gradient_norm, best_objective, best_gradient_norm, diagonal_size, gradient_before;
   std::uint64_t is_settled, is_separable;
 };
 
-Bytes bytes_of(std::span<const float> values) {
-  const auto bytes = std::as_bytes(values);
+template <class T>
+Bytes bytes_of(const std::vector<T>& values) {
+  const auto bytes = std::as_bytes(std::span{values});
   return {bytes.begin(), bytes.end()};
 }
 
-void copy_back(const StateSection& section, std::span<float> values) {
-  if (section.bytes.size() != values.size_bytes()) {
+template <class T>
+void copy_back(const StateSection& section, std::vector<T>& values) {
+  if (section.bytes.size() != values.size() * sizeof(T)) {
     throw Error(ErrorKind::data, "the checkpoint's section '" + section.name + "' is not of this model's size");
   }
   std::memcpy(values.data(), section.bytes.data(), section.bytes.size());
 }
 
+/// Sums vectors along the fixed tree, into the first of them.
 template <class T, class Add>
-void add_to(std::vector<T>& to, const std::vector<T>& from, Add&& add) {
-  for (std::size_t i = 0; i < to.size(); ++i) add(to[i], from[i]);
-}
-
-/// Sums one vector of every worker along the fixed tree, into the first worker's.
-template <class Sums, class T, class Add>
-const std::vector<T>& combine(std::vector<Sums>& sums, std::vector<T> Sums::*part, Add&& add) {
-  std::vector<std::vector<T>*> vectors;
-  for (Sums& of_worker : sums) vectors.push_back(&(of_worker.*part));
-  return *tree_combine(std::span{vectors}, [&](std::vector<T>* a, const std::vector<T>* b) {
-    add_to(*a, *b, add);
+std::span<T> combine(std::span<std::span<T>> parts, Add&& add) {
+  return tree_combine(parts, [&](std::span<T> a, std::span<T> b) {
+    for (std::size_t i = 0; i < a.size(); ++i) add(a[i], b[i]);
     return a;
   });
 }
 
-constexpr auto kPlus = [](double& a, double b) { a += b; };
+/// The same for a vector of every worker.
+template <class Sums>
+std::span<const double> combine(std::vector<Sums>& sums, std::vector<double> Sums::*part) {
+  std::vector<std::span<double>> parts;
+  for (Sums& of_worker : sums) parts.emplace_back(of_worker.*part);
+  return combine(std::span{parts}, [](double& a, double b) { a += b; });
+}
+
+constexpr auto kPlus = [](auto& a, auto b) { a += b; };
 
 }  // namespace
 
-NewtonTrainee::NewtonTrainee(RowLoss& loss, Penalty penalty, std::vector<float> start, Report report,
-                             std::string no_minimum)
+NewtonTrainee::NewtonTrainee(const Engine& engine, RowLoss& loss, Penalty penalty, std::vector<float> start,
+                             Report report, std::string no_minimum)
     : loss_(loss),
       penalty_(penalty),
       report_(std::move(report)),
@@ -84,6 +90,7 @@ NewtonTrainee::NewtonTrainee(RowLoss& loss, Penalty penalty, std::vector<float> 
       trial_(weights_),
       direction_(weights_.size()),
       sums_(loss.workers()),
+      derivatives_(engine.topology(), std::vector<std::size_t>(loss.workers(), weights_.size() * sizeof(Slope))),
       slopes_(weights_.size()),
       gradient_(weights_.size()),
       place_(weights_.size()) {
@@ -106,22 +113,68 @@ void NewtonTrainee::plan_sample() {
   most_products_ = is_dense ? kMostProductsDense : kMostProductsDiagonal;
 }
 
-void NewtonTrainee::run_unit(const WorkUnit& unit, UnitContext&) {
+template <class T>
+std::span<T> NewtonTrainee::derivatives(std::span<std::byte> memory) const {
+  constexpr std::size_t kEach = std::is_same_v<T, float> ? 2 : 1;  // pairs
+  return {reinterpret_cast<T*>(memory.data()), kEach * weights_.size()};
+}
+
+/// The memory of the unit's worker, all 0.
+template <class T>
+std::span<T> NewtonTrainee::cleared(const UnitContext& context) {
+  const std::span<T> sums = derivatives<T>(derivatives_.acquire(context.worker, context.domain));
+  std::fill(sums.begin(), sums.end(), T{});
+  return sums;
+}
+
+/// The memory of the unit's worker: the point and sums of 0.
+std::span<float> NewtonTrainee::pairs_with(const UnitContext& context, std::span<const float> point) {
+  const std::span<float> pairs = derivatives<float>(derivatives_.acquire(context.worker, context.domain));
+  const std::size_t scores = loss_.scores();
+  for (std::size_t j = 0; j < point.size(); j += scores) {
+    for (std::size_t k = 0; k < scores; ++k) {
+      pairs[2 * j + k] = point[j + k];
+      pairs[2 * j + scores + k] = 0;
+    }
+  }
+  return pairs;
+}
+
+/// Where pairs have the sum of parameter j.
+std::size_t NewtonTrainee::place_of_sum(std::size_t j) const { return 2 * j + loss_.scores() - j % loss_.scores(); }
+
+/// Sums what all workers have along the fixed tree, into the first worker's memory.
+template <class T, class Add>
+std::span<const T> NewtonTrainee::combine_derivatives(Add&& add) {
+  std::vector<std::span<T>> parts;
+  for (BlockId worker = 0; worker < derivatives_.size(); ++worker) {
+    parts.push_back(derivatives<T>(derivatives_.view(worker)));
+  }
+  return combine(std::span{parts}, add);
+}
+
+void NewtonTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
   Sums& sums = sums_[unit.worker];
   switch (pass_) {
     case Pass::first:
     case Pass::trial:
     case Pass::line_trial:
-      sums.slopes.assign(weights_.size(), Slope{});
-      sums.rows = loss_.differentiate(unit.worker, trial_, sums.slopes);
+      if (needs_curvature()) {
+        sums.rows = loss_.differentiate(unit.worker, trial_, cleared<Slope>(context));
+      } else {
+        sums.rows = loss_.find_gradient(unit.worker, pairs_with(context, trial_));
+      }
       break;
     case Pass::curvature:
       sums.curvature.assign(block_.size() * block_.size(), 0.0);
       loss_.add_curvature(unit.worker, place_, sample_every_, block_.size(), sums.curvature);
       break;
     case Pass::product:
-      sums.product.assign(weights_.size(), 0.0);
-      loss_.multiply(unit.worker, direction_, sums.product);
+      if (takes_pairs()) {
+        loss_.multiply_pairs(unit.worker, pairs_with(context, direction_));
+      } else {
+        loss_.multiply(unit.worker, direction_, cleared<double>(context));
+      }
       break;
     case Pass::line:
       sums.losses.assign(kLineSteps.size(), 0.0);
@@ -135,7 +188,7 @@ void NewtonTrainee::run_unit(const WorkUnit& unit, UnitContext&) {
 void NewtonTrainee::commit(Clock clock, std::span<const Bytes>) {
   switch (pass_) {
     case Pass::first:
-      take_slopes();
+      take_rows();
       accept();
       start_step();
       break;
@@ -147,7 +200,7 @@ void NewtonTrainee::commit(Clock clock, std::span<const Bytes>) {
       break;
     case Pass::trial:
     case Pass::line_trial:
-      take_slopes();
+      take_rows();
       judge_trial();
       break;
     case Pass::line:
@@ -162,22 +215,36 @@ void NewtonTrainee::commit(Clock clock, std::span<const Bytes>) {
 }
 
 /// Sums of the workers to slopes of the mean and the objective, at the trial.
+void NewtonTrainee::take_rows() {
+  if (needs_curvature()) {
+    take_slopes();
+  } else {
+    take_gradient();
+  }
+  std::vector<RowSums> rows;
+  for (const Sums& sums : sums_) rows.push_back(sums.rows);
+  sums_[0].rows = tree_combine(std::span{rows}, [](const RowSums& a, const RowSums& b) {
+    return RowSums{a.loss + b.loss, a.curvature + b.curvature, std::min(a.least_margin, b.least_margin)};
+  });
+  trial_objective_ = sums_[0].rows.loss * per_row_ + penalty_of(trial_);
+}
+
 void NewtonTrainee::take_slopes() {
   const auto add = [](Slope& a, const Slope& b) {
     a.gradient += b.gradient;
     a.curvature += b.curvature;
   };
-  slopes_ = combine(sums_, &Sums::slopes, add);
-  for (Slope& slope : slopes_) {
-    slope.gradient *= per_row_;
-    slope.curvature *= per_row_;
+  const std::span<const Slope> slopes = combine_derivatives<Slope>(add);
+  for (std::size_t j = 0; j < slopes_.size(); ++j) {
+    slopes_[j] = {slopes[j].gradient * per_row_, slopes[j].curvature * per_row_};
   }
-  std::vector<RowSums> rows;
-  for (const Sums& sums : sums_) rows.push_back(sums.rows);
-  sums_[0].rows = tree_combine(std::span{rows}, [](const RowSums& a, const RowSums& b) {
-    return RowSums{a.loss + b.loss, std::min(a.least_margin, b.least_margin)};
-  });
-  trial_objective_ = sums_[0].rows.loss * per_row_ + penalty_of(trial_);
+}
+
+void NewtonTrainee::take_gradient() {
+  const std::span<const float> pairs = combine_derivatives<float>(kPlus);
+  for (std::size_t j = 0; j < slopes_.size(); ++j) {
+    slopes_[j].gradient = double{pairs[place_of_sum(j)]} * per_row_;
+  }
 }
 
 double NewtonTrainee::penalty_of(std::span<const float> weights) const {
@@ -230,10 +297,20 @@ void NewtonTrainee::start_step() {
     pass_ = Pass::curvature;
     return;
   }
-  std::vector<double> diagonal(slopes_.size());
-  for (std::size_t j = 0; j < diagonal.size(); ++j) diagonal[j] = slopes_[j].curvature + l2_of(j);
-  preconditioner_.set_diagonal(diagonal);
+  set_diagonal();
   start_products();
+}
+
+/// Which column is how steep changes little in a training, but how steep all of them are does.
+void NewtonTrainee::set_diagonal() {
+  if (diagonal_.empty()) {
+    for (const Slope& slope : slopes_) diagonal_.push_back(slope.curvature);
+    diagonal_size_ = sums_[0].rows.curvature;
+  }
+  const double scale = diagonal_size_ > 0 ? sums_[0].rows.curvature / diagonal_size_ : 1.0;
+  std::vector<double> diagonal(diagonal_.size());
+  for (std::size_t j = 0; j < diagonal.size(); ++j) diagonal[j] = scale * diagonal_[j] + l2_of(j);
+  preconditioner_.set_diagonal(diagonal);
 }
 
 /// Without l1: everything. With it: what can move, and of too many the parameters that promise most.
@@ -261,7 +338,8 @@ void NewtonTrainee::choose_block() {
 }
 
 void NewtonTrainee::take_curvature() {
-  std::vector<double> lower = combine(sums_, &Sums::curvature, kPlus);
+  const std::span<const double> sampled = combine(sums_, &Sums::curvature);
+  std::vector<double> lower(sampled.begin(), sampled.end());
   const double per_sample = 1.0 / static_cast<double>((loss_.rows() + sample_every_ - 1) / sample_every_);
   for (double& value : lower) value *= per_sample;
   for (std::size_t at = 0; at < block_.size(); ++at) {
@@ -289,12 +367,24 @@ void NewtonTrainee::start_products() {
   pass_ = Pass::product;
 }
 
+double NewtonTrainee::forcing() const {
+  if (gradient_before_ == 0) return kMostForcing;
+  return std::clamp(0.5 * gradient_norm_ / gradient_before_, kLeastForcing, kMostForcing);
+}
+
 void NewtonTrainee::take_product() {
-  std::vector<double> product = combine(sums_, &Sums::product, kPlus);
+  std::vector<double> product(weights_.size());
+  if (takes_pairs()) {
+    const std::span<const float> pairs = combine_derivatives<float>(kPlus);
+    for (std::size_t j = 0; j < product.size(); ++j) product[j] = double{pairs[place_of_sum(j)]};
+  } else {
+    const std::span<const double> sums = combine_derivatives<double>(kPlus);
+    std::copy(sums.begin(), sums.end(), product.begin());
+  }
   for (std::size_t j = 0; j < product.size(); ++j) {
     product[j] = product[j] * per_row_ + l2_of(j) * solver_.direction()[j];
   }
-  const bool is_done = solver_.advance(product, kForcing, preconditioner_);
+  const bool is_done = solver_.advance(product, forcing(), preconditioner_);
   if (is_done || ++products_ == most_products_) {
     std::vector<double> target(weights_.begin(), weights_.end());
     for (std::size_t j = 0; j < target.size(); ++j) target[j] += solver_.step()[j];
@@ -338,6 +428,7 @@ void NewtonTrainee::judge_trial() {
   const double needed = pass_ == Pass::trial ? kSufficient * promised_ : 0.0;
   const bool descends = trial_objective_ <= objective_ + needed && trial_objective_ < objective_;
   if (descends) {
+    gradient_before_ = gradient_norm_;
     accept();
     pass_ = Pass::none;
   } else if (pass_ == Pass::trial) {
@@ -350,7 +441,7 @@ void NewtonTrainee::judge_trial() {
 
 /// The best point of the line becomes the trial, if there is one below the kept point.
 void NewtonTrainee::take_line() {
-  const std::vector<double> losses = combine(sums_, &Sums::losses, kPlus);
+  const std::span<const double> losses = combine(sums_, &Sums::losses);
   const std::vector<float> far = trial_;
   double best = objective_;
   bool found = false;
@@ -388,11 +479,12 @@ void NewtonTrainee::restore_best() {
 }
 
 std::vector<StateSection> NewtonTrainee::save_state() const {
-  const SavedProgress progress{objective_,          first_gradient_, gradient_norm_, best_.objective,
-                               best_.gradient_norm, is_settled_,     is_separable_};
+  const SavedProgress progress{objective_,     first_gradient_,  gradient_norm_, best_.objective, best_.gradient_norm,
+                               diagonal_size_, gradient_before_, is_settled_,    is_separable_};
   std::vector<StateSection> sections{{kWeightsSection, bytes_of(weights_)}, {kProgressSection, Bytes(sizeof progress)}};
   std::memcpy(sections[1].bytes.data(), &progress, sizeof progress);
   if (!best_.weights.empty()) sections.push_back({kBestSection, bytes_of(best_.weights)});
+  if (!diagonal_.empty()) sections.push_back({kDiagonalSection, bytes_of(diagonal_)});
   return sections;
 }
 
@@ -411,12 +503,17 @@ void NewtonTrainee::load_state(const std::vector<StateSection>& sections) {
       gradient_norm_ = progress.gradient_norm;
       best_.objective = progress.best_objective;
       best_.gradient_norm = progress.best_gradient_norm;
+      diagonal_size_ = progress.diagonal_size;
+      gradient_before_ = progress.gradient_before;
       is_settled_ = progress.is_settled != 0;
       is_separable_ = progress.is_separable != 0;
       ++found;
     } else if (section.name == kBestSection) {
       best_.weights.resize(weights_.size());
       copy_back(section, best_.weights);
+    } else if (section.name == kDiagonalSection) {
+      diagonal_.resize(weights_.size());
+      copy_back(section, diagonal_);
     }
   }
   if (found != 2) throw Error(ErrorKind::data, "the checkpoint lacks the sections 'weights' and 'newton'");

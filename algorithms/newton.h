@@ -6,11 +6,11 @@
 //
 // An iteration is one Newton step: the system H s = -gradient is solved by conjugate gradients to a modest tolerance
 // (Dembo, Eisenstat and Steihaug, SIAM J. Numer. Anal. 1982), preconditioned by the Hessian of a sample of the rows or
-// by its diagonal; then the point w + s is tried. Each product with H and each trial is one pass over the data, and one
-// pass is one clock of the data-parallel schedule: a worker goes over its own rows with the coefficients as they stood
-// when the clock began, and commit() adds the workers' sums along the fixed tree and decides what the next pass is.
-// Units share only what none of them writes, so they may run together in any order; clocks need --consistency bsp, for
-// each pass rests on the whole one before.
+// by the diagonal that it had at the start, scaled; then the point w + s is tried. Each product with H and each trial is
+// one pass over the data, and one pass is one clock of the data-parallel schedule: a worker goes over its own rows with
+// the coefficients as they stood when the clock began, and commit() adds the workers' sums along the fixed tree and
+// decides what the next pass is. Units share only what none of them writes, so they may run together in any order;
+// clocks need --consistency bsp, for each pass rests on the whole one before.
 //
 // A trial that descends is kept (its pass has given the gradient of the next step, too). Else one pass evaluates the
 // loss at many points of the line at once, from the margins of its two ends alone, and another goes to the best.
@@ -28,6 +28,7 @@
 
 #include "algorithms/newton_step.h"
 #include "algorithms/newton_sums.h"
+#include "engine/block_store.h"
 #include "engine/training.h"
 
 namespace orrery::newton {
@@ -52,16 +53,24 @@ class RowLoss {
   virtual std::uint64_t row_length() const = 0;
   virtual WorkerId workers() const = 0;
   virtual std::size_t parameters() const = 0;
+  /// Parameters of a column: scores that a row has.
+  virtual std::size_t scores() const = 0;
   /// The first so many parameters carry the penalty; those behind them are intercepts.
   virtual std::size_t penalised() const = 0;
   /// Losses and slopes at `weights`, added to `slopes`; keeps what the passes below need of this point, the trial.
   virtual RowSums differentiate(WorkerId worker, std::span<const float> weights, std::span<Slope> slopes) = 0;
+  /// The same with first derivatives only, for many parameters: for each column, and once more for the intercepts,
+  /// `pairs` holds the weights of its scores and then a sum for each, to which its derivative is added. Side by side an
+  /// entry of a row brings in one line of the cache instead of two.
+  virtual RowSums find_gradient(WorkerId worker, std::span<float> pairs) = 0;
   /// Adds second derivatives at the trial, of every `every`-th row, to the lower triangle of a matrix of `size` rows.
   /// place[j]: the row and column of parameter j in it, ascending with j, or kNoPlace.
   virtual void add_curvature(WorkerId worker, std::span<const std::uint32_t> place, std::uint64_t every,
                              std::size_t size, std::span<double> lower) const = 0;
   /// Adds H·direction at the trial to `product`.
   virtual void multiply(WorkerId worker, std::span<const float> direction, std::span<double> product) const = 0;
+  /// The same in pairs of direction and product.
+  virtual void multiply_pairs(WorkerId worker, std::span<float> pairs) const = 0;
   /// losses[k] = the loss at kept + steps[k] (trial − kept).
   virtual void search(WorkerId worker, std::span<const double> steps, std::span<double> losses) const = 0;
   /// The trial becomes the kept point. Between clocks.
@@ -73,7 +82,8 @@ class NewtonTrainee final : public Trainee {
   /// Adds what is to be said of `weights` beside the objective; `exact`: at the end of the training.
   using Report = std::function<void(Engine& engine, std::span<const float> weights, bool exact, Evaluation& out)>;
   /// Borrows the loss. `start`: parameters() values. `no_minimum`: the warning for data that no penalty bounds.
-  NewtonTrainee(RowLoss& loss, Penalty penalty, std::vector<float> start, Report report, std::string no_minimum);
+  NewtonTrainee(const Engine& engine, RowLoss& loss, Penalty penalty, std::vector<float> start, Report report,
+                std::string no_minimum);
 
   /// Passes of an iteration: as many as a step may need; those that it does not need are empty.
   Clock clocks_per_iteration() const { return kOtherPasses + most_products_; }
@@ -92,11 +102,10 @@ class NewtonTrainee final : public Trainee {
   enum class Pass : std::uint8_t { first, curvature, product, trial, line, line_trial, none };
   static constexpr Clock kOtherPasses = 5;
 
-  /// What a worker's units add up in a clock.
+  /// What a worker's units add up in a clock beside derivatives by the parameters.
   struct Sums {
     RowSums rows;
-    std::vector<Slope> slopes;
-    std::vector<double> product, curvature, losses;
+    std::vector<double> curvature, losses;
   };
 
   struct Best {
@@ -105,12 +114,26 @@ class NewtonTrainee final : public Trainee {
   };
 
   void plan_sample();
+  template <class T>
+  std::span<T> derivatives(std::span<std::byte> memory) const;
+  template <class T>
+  std::span<T> cleared(const UnitContext& context);
+  template <class T, class Add>
+  std::span<const T> combine_derivatives(Add&& add);
+  std::span<float> pairs_with(const UnitContext& context, std::span<const float> point);
+  std::size_t place_of_sum(std::size_t j) const;
+  bool takes_pairs() const { return sample_every_ == 0; }
+  bool needs_curvature() const { return !takes_pairs() || diagonal_.empty(); }
   void take_slopes();
+  void take_gradient();
+  void take_rows();
   void accept();
   void start_step();
+  void set_diagonal();
   void choose_block();
   void take_curvature();
   void start_products();
+  double forcing() const;
   void take_product();
   void propose_block_step(std::span<const double> lower);
   void propose(std::span<const double> target);
@@ -132,13 +155,18 @@ class NewtonTrainee final : public Trainee {
   Pass pass_ = Pass::first;
   std::uint8_t is_settled_ = 0;  ///< no descent is left that single precision could see: later iterations are empty
   std::uint8_t is_separable_ = 0;
-  double objective_ = 0, first_gradient_ = 0, gradient_norm_ = 0;
+  double objective_ = 0, first_gradient_ = 0, gradient_norm_ = 0, gradient_before_ = 0;
   std::vector<float> weights_, trial_, direction_;
   double trial_objective_ = 0, promised_ = 0;  ///< promised_: change of the objective that the slope promises
   Best best_;
 
-  std::vector<Sums> sums_;                    ///< by worker
+  std::vector<Sums> sums_;  ///< by worker
+  /// By worker: slopes, or a product, or pairs, by parameter. In large pages: small ones would have to be cleared one
+  /// by one, which in a guest takes as long as a pass.
+  BlockStore derivatives_;
   std::vector<Slope> slopes_;                 ///< of the mean loss at the trial
+  std::vector<double> diagonal_;              ///< the second ones as the training began, if that is all that is used
+  double diagonal_size_ = 0;                  ///< the rows' own second derivatives, summed, at that point
   std::vector<double> gradient_;              ///< least subgradient at the kept point
   std::vector<std::uint32_t> place_, block_;  ///< of the matrix: place of a parameter, parameter at a place
   Preconditioner preconditioner_;

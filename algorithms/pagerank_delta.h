@@ -2,15 +2,22 @@
 //
 //   v = 0, Δ = (1 - d)/n;   process u:  v_u += Δ_u, Δ_w += d Δ_u/deg_u along each edge u → w, Δ_u = 0
 //
-// v is the solution of the dropped system but for what Δ still brings: F(v) - v = Δ at any time, in any order, so ΣΔ is
-// the residual and nothing needs to be measured. Processing loses and makes no mass:
+// v is the solution of the dropped system but for what Δ still brings: F(v) - v = Δ at any time, in any order, so Σ|Δ|
+// is the residual and nothing needs to be measured. Processing loses and makes no mass:
 //
 //   Σ v over nodes with out-edges + (Σ v over dangling nodes + Σ Δ)/(1 - d) = 1
 //
-// An iteration processes the nodes whose Δ is at least half the mean. What it leaves is below half of ΣΔ, so each
-// iteration takes at least (1 - d)/2 off it, and mostly works on a part of the edges. It is two clocks of the
-// data-parallel schedule: in the first a worker processes its nodes and writes messages for the owners of the targets,
-// in the second owners add the messages up in the order of senders. Nothing that a unit writes is read in its clock.
+// The last to come right would be the mass as a whole, at the rate of pagerank_trainee.h. So v is made longer, and Δ
+// follows, F(αv) - αv = αΔ + (1 - α)(1 - d)/n, with the α for which Σ Δ becomes 0, wherever |Σ Δ| is at least half of
+// Σ|Δ|. That may make Σ|Δ| larger for once, at most 2α times; what is left then fades quickly.
+//
+// An iteration processes the nodes whose |Δ| is at least half the mean. What it leaves is below half of Σ|Δ|, so each
+// iteration that keeps the length takes at least (1 - d)/2 off it, and works on a part of the edges once few nodes have
+// much left to give. It is three clocks of the data-parallel schedule: in the first a worker processes its nodes, in
+// the second it takes what its nodes are given, in the third it looks what a new length would leave. Where the last
+// iteration worked on many edges a node pulls what it is given from all its in-edges; where on few, a worker writes
+// messages for the owners of the targets, who add them up in the order of senders. Nothing that a unit writes is read
+// by another in its clock.
 #pragma once
 
 #include "algorithms/pagerank_trainee.h"
@@ -19,7 +26,7 @@ namespace orrery::pagerank {
 
 class DeltaTrainee final : public PageRankTrainee {
  public:
-  static constexpr Clock kClocksPerIteration = 2;
+  static constexpr Clock kClocksPerIteration = 3;
 
   /// Turns the graph round: 4 bytes an edge. Messages under way take 16 bytes for each edge of a processed node.
   DeltaTrainee(const Graph& graph, const PageRankParams& params);
@@ -28,6 +35,8 @@ class DeltaTrainee final : public PageRankTrainee {
   void commit(Clock clock, std::span<const Bytes> partials) override;
   std::vector<double> ranks() const override;
 
+  /// Whether the last iteration made the state longer or shorter.
+  bool changed_length() const { return length_ != 1; }
   /// The left side of the law of mass above; 1 but for rounding.
   double conserved() const;
 
@@ -44,18 +53,36 @@ class DeltaTrainee final : public PageRankTrainee {
   std::vector<Message>& outbox(WorkerId from, WorkerId to) {
     return outboxes_[std::size_t{from} * graph_.workers() + to];
   }
+  /// A worker's sums over its nodes of the state made longer.
+  struct Sums {
+    double pending = 0, change = 0, mass = 0;  ///< Σ|Δ|, ΣΔ, Σv
+  };
+  static Sums add(const Sums& a, const Sums& b) {
+    return {a.pending + b.pending, a.change + b.change, a.mass + b.mass};
+  }
   void process(WorkerId worker);
+  void send(WorkerId worker, std::uint32_t node, double share);
   void receive(WorkerId worker);
-  /// Sets the sums of a worker's nodes.
   void sum_up(WorkerId worker);
-  void share_sums();
+  Sums all_sums() const;
+  /// By what the last iteration worked on.
+  void choose_way();
+  /// The length for which ΣΔ becomes 0; 1 where that is not worth it.
+  double length_without_change() const;
+  double longer_value(std::uint32_t node) const { return length_ * value_[node]; }
+  double longer_delta(std::uint32_t node) const;
 
   std::vector<std::uint64_t> out_begin_;  ///< nodes + 1
   std::vector<std::uint32_t> targets_;    ///< ascending for each node
   std::vector<double> value_, delta_;
-  std::vector<std::vector<Message>> outboxes_;  ///< by sender and receiver
-  std::vector<double> worker_pending_, worker_mass_;
-  double pending_ = 0, mass_ = 0;  ///< Σ Δ and Σ v
+  std::vector<double> given_;                   ///< by node: to each of its targets in this iteration; when all pull
+  std::vector<std::vector<Message>> outboxes_;  ///< by sender and receiver; when some push
+  std::vector<Sums> worker_sums_;
+  std::vector<double> worker_edges_;
+  Sums sums_;
+  double length_ = 1;           ///< α; the state is made that much longer when it is next processed
+  double processed_edges_ = 0;  ///< in the last iteration
+  bool all_pull_ = true;        ///< in this iteration
 };
 
 }  // namespace orrery::pagerank

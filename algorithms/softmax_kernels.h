@@ -33,9 +33,16 @@ struct Kernels {
   newton::RowSums (*differentiate)(const RowsView& rows, const std::uint32_t* labels, std::size_t classes,
                                    ConstPoint at, newton::Slope* slopes, newton::Slope* intercept_slopes, float* scores,
                                    float* probabilities, Scratch scratch);
+  /// The same with first derivatives only, for many columns: pairs[2 column, class] is the weight, the derivative is
+  /// added to pairs[2 column + 1, class], which is in the cache by then; `intercepts`, if not null, the same pairs.
+  newton::RowSums (*find_gradient)(const RowsView& rows, const std::uint32_t* labels, std::size_t classes, float* pairs,
+                                   float* intercepts, float* scores, float* probabilities, Scratch scratch);
   /// product[column, class] += Σ x (diag(p) − p pᵀ) (x·d + d_b), and the same for the intercepts, if not null.
   void (*multiply)(const RowsView& rows, std::size_t classes, ConstPoint direction, const float* probabilities,
                    double* product, double* intercept_product, Scratch scratch);
+  /// The same in pairs of direction and product.
+  void (*multiply_pairs)(const RowsView& rows, std::size_t classes, float* pairs, float* intercepts,
+                         const float* probabilities, Scratch scratch);
   /// x·w + b for every row and class.
   void (*predict)(const RowsView& rows, std::size_t classes, ConstPoint at, float* scores);
   /// Σ loss at s = from + step (to − from).

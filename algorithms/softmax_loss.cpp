@@ -75,6 +75,15 @@ newton::RowSums SoftmaxLoss::differentiate(WorkerId worker, std::span<const floa
                                 workspace.scratch());
 }
 
+newton::RowSums SoftmaxLoss::find_gradient(WorkerId worker, std::span<float> pairs) {
+  const std::uint64_t first = first_row_[worker];
+  Workspace workspace(classes_);
+  return kernels_.find_gradient(rows_of(worker), labels_.data() + first, classes_, pairs.data(),
+                                has_intercept_ ? pairs.data() + 2 * penalised() : nullptr,
+                                scores_.data() + first * classes_, probabilities_.data() + first * classes_,
+                                workspace.scratch());
+}
+
 void SoftmaxLoss::add_curvature(WorkerId worker, std::span<const std::uint32_t> place, std::uint64_t every,
                                 std::size_t size, std::span<double> lower) const {
   struct Member {
@@ -110,6 +119,13 @@ void SoftmaxLoss::multiply(WorkerId worker, std::span<const float> direction, st
   Workspace workspace(classes_);
   kernels_.multiply(rows_of(worker), classes_, point(direction), probabilities_.data() + first_row_[worker] * classes_,
                     product.data(), has_intercept_ ? product.data() + penalised() : nullptr, workspace.scratch());
+}
+
+void SoftmaxLoss::multiply_pairs(WorkerId worker, std::span<float> pairs) const {
+  Workspace workspace(classes_);
+  kernels_.multiply_pairs(rows_of(worker), classes_, pairs.data(),
+                          has_intercept_ ? pairs.data() + 2 * penalised() : nullptr,
+                          probabilities_.data() + first_row_[worker] * classes_, workspace.scratch());
 }
 
 void SoftmaxLoss::search(WorkerId worker, std::span<const double> steps, std::span<double> losses) const {

@@ -30,11 +30,8 @@ void RunObserver::evaluated(const ProgressPoint& point) {
 double RunObserver::rate(const ProgressPoint& point) {
   const Clock iterations = point.iteration - (last_ ? last_->iteration : 0);
   const double seconds = point.seconds - (last_ ? last_->seconds : 0);
-  const bool known = last_ || point.iteration <= 1;  // a resumed run does not know how long its last iterations took
   last_ = point;
-  return known && iterations > 0 && seconds > 0
-             ? static_cast<double>(items_) * static_cast<double>(iterations) / seconds
-             : 0;
+  return iterations > 0 && seconds > 0 ? static_cast<double>(items_) * static_cast<double>(iterations) / seconds : 0;
 }
 
 std::string RunObserver::status(const ProgressPoint& point, double rate) const {

@@ -111,6 +111,10 @@ void name_words(const std::string& path, const CorpusOptions& options, CorpusDat
     throw data_error(path, "the corpus has " + std::to_string(corpus.word_count) + " words, the vocabulary only " +
                                std::to_string(options.vocabulary->size()));
   }
+  if (data.recognised.format == DataFormat::docword && corpus.word_count < options.vocabulary->size()) {
+    data.warnings.push_back("the header promises " + std::to_string(corpus.word_count) + " words, the vocabulary has " +
+                            std::to_string(options.vocabulary->size()) + "; the last ones never occur");
+  }
   corpus.word_count = static_cast<std::uint32_t>(options.vocabulary->size());
   corpus.vocabulary = *options.vocabulary;
 }

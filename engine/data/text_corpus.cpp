@@ -26,6 +26,25 @@ constexpr std::uint32_t kUnknown = TextIds::kNone;
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
+// The length of the UTF-8 character that begins at `at`; 0 for a NUL and for bytes that are none (RFC 3629: no overlong
+// forms, no surrogates, at most U+10FFFF).
+std::size_t utf8_length(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const auto continues = [&](std::size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
+  const unsigned first = byte(at), second = byte(at + 1);
+  if (first < 0x80) return first == 0 ? 0 : 1;
+  if (first >= 0xC2 && first <= 0xDF) return continues(at + 1) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    const bool overlong = first == 0xE0 && second < 0xA0, surrogate = first == 0xED && second > 0x9F;
+    return continues(at + 1) && continues(at + 2) && !overlong && !surrogate ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    const bool overlong = first == 0xF0 && second < 0x90, too_large = first == 0xF4 && second > 0x8F;
+    return continues(at + 1) && continues(at + 2) && continues(at + 3) && !overlong && !too_large ? 4 : 0;
+  }
+  return 0;
+}
+
 // Numbers the tokens of a piece: known words by `seen`, others from its size on (or unknown, for a fixed vocabulary).
 class Tokeniser {
  public:
@@ -36,7 +55,9 @@ class Tokeniser {
     for (const char* p = piece.begin; p < piece.end; ++p) {
       const char* end = find_newline(p);
       if (end > p && end[-1] == '\r') ++out.crlf_lines;
-      line({p, static_cast<std::size_t>(end - p)}, out);
+      const std::string_view text{p, static_cast<std::size_t>(end - p)};
+      if (!is_text(text, out)) return;
+      line(text, out);
       ++out.lines;
       ++out.data_lines;
       p = end;
@@ -44,6 +65,22 @@ class Tokeniser {
   }
 
  private:
+  // Sets the fault of the piece when the line is no text.
+  static bool is_text(std::string_view text, TextCorpusPiece& out) {
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t length = utf8_length(text, at);
+      if (length == 0) {
+        constexpr std::string_view kDigits = "0123456789ABCDEF";
+        const auto byte = static_cast<unsigned char>(text[at]);
+        out.fault = ParseFault{out.lines, at + 1, "text in UTF-8 without NUL",
+                               std::string{"byte 0x"} + kDigits[byte / 16] + kDigits[byte % 16]};
+        return false;
+      }
+      at += length;
+    }
+    return true;
+  }
+
   void line(std::string_view text, TextCorpusPiece& out) {
     for (std::size_t at = 0; at < text.size();) {
       while (at < text.size() && is_space(text[at])) ++at;

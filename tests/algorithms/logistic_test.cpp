@@ -220,6 +220,24 @@ TEST_F(LogisticTest, a_resumed_training_ends_with_the_same_bits) {
   }
 }
 
+TEST_F(LogisticTest, many_columns_keep_their_bits_when_resumed_and_on_other_threads) {
+  write_rows("rows", 200, 700);
+  const Job whole = job({{"lambda", "0.01"}});
+  const std::string expected = train_model(whole).checksum;
+  for (const Clock cut : {1, 2, 3}) {
+    Job part = whole;
+    part.stop.iterations = cut;
+    part.checkpoint_every = 1;
+    Keeper keeper;
+    train_model(part, &keeper);
+    Job rest = whole;
+    rest.resume_from = &keeper.newest;
+    rest.engine.threads = static_cast<unsigned>(cut) + 1;
+    rest.engine.topology = cut == 3 ? "numa:2 core:2 pu:1" : "";
+    EXPECT_EQ(train_model(rest).checksum, expected) << cut;
+  }
+}
+
 TEST_F(LogisticTest, early_stopping_keeps_the_best_on_held_out_data) {
   write_rows("rows", 40, 30);
   write_rows("other", 400, 30, false, false, 4);

@@ -135,6 +135,25 @@ TEST_F(Corpora, need_a_vocabulary_that_fits) {
   EXPECT_THAT(error_of([&] { read_vocabulary(file("w", "")); }), HasSubstr("empty file"));
 }
 
+TEST_F(Corpora, warn_of_a_vocabulary_that_is_longer_than_the_header_says) {
+  CorpusOptions options;
+  options.vocabulary_path = file("v", "one\ntwo\nthree\n");
+  EXPECT_THAT(from("1\n2\n1\n1 1 1\n", options).warnings, ElementsAre(HasSubstr("promises 2 words")));
+}
+
+TEST_F(Corpora, of_text_hold_text) {
+  using namespace std::string_literals;
+  CorpusOptions options;
+  options.format = DataFormat::text;
+  const auto bad = [&](const std::string& text) { return fault(text, options); };
+  EXPECT_THAT(bad("a b\nc \0d\n"s), HasSubstr("2:3: expected text in UTF-8 without NUL"));
+  for (const char* bytes :
+       {"\xFF", "\x80", "\xC3", "\xC0\xAF", "\xE0\x80\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xF8"}) {
+    EXPECT_THAT(bad("fine\n\nx" + std::string(bytes) + " y\n"), HasSubstr("3:2: expected text in UTF-8 without NUL"));
+  }
+  EXPECT_EQ(from("gr\xC3\xBC\xC3\x9F \xE2\x82\xAC \xF0\x9F\x98\x80\n", options).corpus.tokens, 3U);
+}
+
 TEST_F(Corpora, of_counts_take_whole_counts_only) {
   EXPECT_EQ(fault("0 1:2 2:1.5\n"), " row 1, word 2: expected a count of words, got 1.500000");
   EXPECT_EQ(fault("0 1:2\n0 2:-1\n"), " row 2, word 2: expected a count of words, got -1.000000");

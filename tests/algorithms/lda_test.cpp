@@ -1,0 +1,407 @@
+// Topic models in training and back from the files: conservation, bits, recovery, edges.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "algorithms/algorithm.h"
+#include "algorithms/lda.h"
+#include "algorithms/lda_fit_priors.h"
+#include "algorithms/lda_model.h"
+#include "algorithms/lda_topics.h"
+#include "engine/checksum.h"
+#include "engine/error.h"
+#include "tests/algorithms/lda_test_support.h"
+
+namespace orrery::lda {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(LdaTraining, counts_are_those_of_the_assignments_after_every_clock) {
+  const Corpus corpus = bars(5, 90, 40, 2);
+  for (const Clock staleness : {0, 2}) {
+    for (const bool sequential : {false, true}) {
+      for (const std::optional<SamplerKind> kind :
+           {std::optional<SamplerKind>{}, std::optional(SamplerKind::dense), std::optional(SamplerKind::sparse),
+            std::optional(SamplerKind::mh)}) {
+        TrainingPlan plan;
+        plan.sampler = kind;
+        plan.sequential = sequential;
+        EngineOptions options;
+        options.threads = 4;
+        options.staleness = staleness;
+        if (staleness > 0) options.consistency = Consistency::ssp;
+        Fixture fixture(corpus, 80, 5, plan, symmetric_priors(80), options);
+        for (Clock clock = 1; clock <= 4; ++clock) {
+          fixture.run(clock);
+          EXPECT_EQ(fixture.state().contradiction(serial_for), "") << "clock " << clock;
+        }
+        fixture.run(12);
+        EXPECT_EQ(fixture.state().contradiction(serial_for), "");
+      }
+    }
+  }
+}
+
+TEST(LdaTraining, auto_goes_from_dense_to_sparse_as_documents_lose_topics) {
+  TrainingPlan plan;
+  Fixture fixture(bars(6, 60, 400, 4), 80, 2, plan, symmetric_priors(80, 0.02));
+  fixture.run(1);
+  EXPECT_EQ(fixture.state().documents[0]->form(), DocumentForm::dense);
+  fixture.run(60);
+  EXPECT_EQ(fixture.state().documents[0]->form(), DocumentForm::listed);
+  EXPECT_EQ(choose_sampler(64, 1), SamplerKind::dense);
+  EXPECT_EQ(choose_sampler(1000, 30), SamplerKind::sparse);
+}
+
+TEST(LdaTraining, bars_are_recovered) {
+  TrainingPlan plan;
+  Fixture fixture(bars(5, 300, 50, 6), 10, 4, plan, symmetric_priors(10, 0.3));
+  fixture.run(150);
+  const auto words = top_words(freeze(fixture.state()), 5);
+  std::set<std::vector<std::uint32_t>> found;
+  for (auto topic : words) {
+    std::sort(topic.begin(), topic.end());
+    found.insert(topic);
+  }
+  for (std::uint32_t b = 0; b < 5; ++b) {
+    std::vector<std::uint32_t> row, column;
+    for (std::uint32_t i = 0; i < 5; ++i) {
+      row.push_back(b * 5 + i);
+      column.push_back(i * 5 + b);
+    }
+    EXPECT_TRUE(found.contains(row)) << "row " << b;
+    EXPECT_TRUE(found.contains(column)) << "column " << b;
+  }
+}
+
+TEST(LdaTraining, fitting_priors_raises_the_likelihood_of_the_assignments) {
+  TrainingPlan plan;
+  Fixture fixture(bars(5, 200, 50, 8), 20, 4, plan, symmetric_priors(20, 1.0, 0.5));
+  fixture.run(30);
+  const double before = fixture.joint();
+  fit_priors(fixture.state());
+  EXPECT_GT(fixture.joint(), before);
+  const double once = fixture.joint();
+  fit_priors(fixture.state());
+  EXPECT_GE(fixture.joint(), once - 1e-6);
+}
+
+TEST(LdaCounts, memory_grows_with_tokens_and_not_with_topics_times_words) {
+  constexpr std::size_t kMillion = 1000000;
+  EXPECT_LE(WordTopics::row_bytes(10, kMillion), 84U);
+  EXPECT_EQ(WordTopics::row_bytes(0, kMillion), 4U);
+  EXPECT_EQ(WordTopics::row_bytes(2000000, kMillion), 4 * kMillion);
+  EXPECT_LE(DocumentTopics::bytes_of_list(7, kMillion), 128U);
+}
+
+TEST(LdaCounts, totals_count_beyond_32_bits_and_take_each_move_once) {
+  constexpr std::int64_t kMany = (std::int64_t{1} << 31) + 5;
+  TopicTotals totals(2, 2);
+  totals.reset({kMany, 3});
+  totals.hand_over(0, 0, {-1, 1});
+  totals.hand_over(0, 1, {-1, 1});  // runs ahead
+  std::vector<std::int64_t> seen(2);
+  totals.start_clock(0, seen);
+  EXPECT_EQ(seen, (std::vector<std::int64_t>{kMany - 2, 5}));
+  totals.start_clock(1, seen);
+  EXPECT_EQ(seen, (std::vector<std::int64_t>{kMany, 3}));
+  totals.hand_over(1, 0, {5, -3});
+  totals.commit(0);
+  EXPECT_EQ(totals.committed(), (std::vector<std::int64_t>{kMany + 4, 1}));
+  totals.start_clock(0, seen);
+  EXPECT_EQ(seen, (std::vector<std::int64_t>{kMany + 3, 2}));
+}
+
+TEST(LdaCounts, rows_keep_their_counts_from_one_form_to_the_other) {
+  DocumentTopics documents(Topology::synthetic("numa:1 core:1 pu:1"), 0, std::vector<std::uint32_t>{5, 0, 40}, 30,
+                           DocumentForm::listed);
+  for (const Topic topic : {7U, 3U, 7U, 29U, 0U}) documents.add(0, topic);
+  for (std::uint32_t i = 0; i < 40; ++i) documents.add(2, i % 30);
+  const auto all = [&] {
+    std::map<std::pair<std::size_t, Topic>, std::int32_t> counts;
+    for (std::size_t d = 0; d < 3; ++d) {
+      documents.for_each_topic(d, [&](Topic topic, std::int32_t count) { counts[{d, topic}] = count; });
+    }
+    return counts;
+  };
+  const auto before = all();
+  EXPECT_EQ(before.size(), 34U);
+  EXPECT_EQ(before.at({0, 7}), 2);
+  documents.convert(DocumentForm::dense);
+  EXPECT_EQ(all(), before);
+  documents.convert(DocumentForm::listed);
+  EXPECT_EQ(all(), before);
+}
+
+TEST(LdaHeldOut, tokens_go_to_the_halves_in_turn) {
+  // Document 0: a a a b; observed a, a; scored a, b. One token: nothing to score. None: nothing at all.
+  const Completion completion(corpus_of({{0, 0, 0, 1}, {1}, {}}, 2));
+  EXPECT_EQ(completion.tokens(), 2U);
+  FrozenTopics model;  // one topic, φ = (3/4, 1/4) up to smoothing
+  model.begin = {0, 1, 2};
+  model.topics = {0, 0};
+  model.shares = {0.74F, 0.24F};
+  model.rates = {1.0};
+  model.alpha = {0.1};
+  model.beta = 0.01;
+  EXPECT_NEAR(completion.log_likelihood(model, serial_for), std::log(0.75) + std::log(0.25), 1e-6);
+}
+
+class LdaFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = fs::temp_directory_path() / ("orrery-lda-" + std::to_string(getpid()));
+    fs::create_directories(directory_);
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+  std::string path(const std::string& name) const { return (directory_ / name).string(); }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name)) << text;
+    return path(name);
+  }
+  /// Bars as text: words are w0, w1, …; with `offset` the documents differ.
+  std::string write_bars(const std::string& name, std::size_t documents, std::uint64_t seed) const {
+    const Corpus corpus = bars(5, documents, 40, seed);
+    std::ofstream out(path(name));
+    for (std::size_t d = 0; d < corpus.documents(); ++d) {
+      for (auto c = corpus.starts[d]; c < corpus.starts[d + 1]; ++c) {
+        for (std::uint32_t i = 0; i < corpus.counts[c]; ++i) out << 'w' << corpus.words[c] << ' ';
+      }
+      out << '\n';
+    }
+    return path(name);
+  }
+
+  struct Outcome {
+    std::uint64_t checksum = 0;  ///< of the assignments and the priors
+    TrainResult result;
+    std::vector<std::string> warnings;
+  };
+  struct Setting {
+    std::map<std::string, std::string> params{{"topics", "10"}};
+    EngineOptions options{};
+    WorkerId workers = 6;
+    Clock iterations = 6;
+    std::string valid{}, init{};
+    std::string out{};  ///< where a model is written; empty: none is
+    const std::vector<StateSection>* resume = nullptr;
+  };
+  /// Keeps what a checkpoint after every third iteration holds.
+  class Keeper : public TrainingObserver {
+   public:
+    void checkpoint(Clock iteration, std::vector<StateSection>&& state) override { kept[iteration] = std::move(state); }
+    std::map<Clock, std::vector<StateSection>> kept;
+  };
+
+  Outcome train_model(const std::string& data, const Setting& setting, Keeper* keeper = nullptr) const {
+    const auto algorithm = make_lda();
+    for (const auto& [name, value] : setting.params) algorithm->params().set(name, value);
+    Engine engine(setting.options);
+    DataRequest request;
+    request.path = path(data);
+    if (!setting.valid.empty()) request.valid = path(setting.valid);
+    if (!setting.init.empty()) request.init = path(setting.init);
+    algorithm->load(request, engine);
+    const Training training = algorithm->prepare(engine, setting.workers, 1, "auto");
+    TrainOptions options;
+    options.workers = setting.workers;
+    options.stop.iterations = setting.iterations;
+    options.has_valid = !setting.valid.empty();
+    options.checkpoint_every = keeper != nullptr ? 3 : 0;
+    Keeper silent;
+    const std::atomic<bool> interrupted{false};
+    Outcome outcome;
+    outcome.result = train(engine, *training.schedule, *training.trainee, options, keeper != nullptr ? *keeper : silent,
+                           interrupted, setting.resume);
+    outcome.warnings = engine.warnings();
+    Checksum state;
+    for (const StateSection& section : training.trainee->save_state()) state.update(section.bytes);
+    outcome.checksum = state.value();
+    if (setting.out.empty()) return outcome;
+    fs::create_directories(path(setting.out));
+    ModelWriter writer(path(setting.out));
+    algorithm->write_model(writer, engine);
+    writer.finish("{\"algorithm\":\"lda\"}");
+    return outcome;
+  }
+
+  fs::path directory_;
+};
+
+TEST_F(LdaFiles, the_same_workers_give_the_same_bits_on_any_threads_and_domains) {
+  write_bars("b.txt", 100, 1);
+  for (const char* sampler : {"auto", "sparse", "mh"}) {
+    Setting setting;
+    setting.params = {{"topics", "70"}, {"sampler", sampler}};
+    setting.options.threads = 1;
+    const std::uint64_t expected = train_model("b.txt", setting).checksum;
+    for (const unsigned threads : {2U, 4U}) {
+      setting.options.threads = threads;
+      EXPECT_EQ(train_model("b.txt", setting).checksum, expected) << threads;
+    }
+    setting.options.topology = "numa:2 core:2 pu:1";
+    EXPECT_EQ(train_model("b.txt", setting).checksum, expected);
+    setting.workers = 3;
+    EXPECT_NE(train_model("b.txt", setting).checksum, expected) << "other workers, other grid";
+  }
+}
+
+TEST_F(LdaFiles, a_resumed_training_ends_with_the_same_bits) {
+  write_bars("b.txt", 100, 1);
+  for (const char* sampler : {"auto", "sparse", "mh"}) {
+    Setting setting;
+    setting.params = {{"topics", "70"}, {"sampler", sampler}, {"start", "sequential"}, {"fit-priors", "true"}};
+    setting.iterations = 24;
+    Keeper keeper;
+    const std::uint64_t expected = train_model("b.txt", setting, &keeper).checksum;
+    for (const Clock from : {3, 21}) {
+      setting.resume = &keeper.kept.at(from);
+      setting.options.threads = 3;
+      EXPECT_EQ(train_model("b.txt", setting).checksum, expected) << sampler << " from " << from;
+    }
+  }
+}
+
+TEST_F(LdaFiles, held_out_perplexity_falls_and_evaluate_says_the_same) {
+  write_bars("b.txt", 200, 1);
+  write_bars("t.txt", 50, 2);
+  Setting setting;
+  setting.valid = "t.txt";
+  setting.iterations = 1;
+  const double early = *train_model("b.txt", setting).result.final.valid;
+  setting.iterations = 60;
+  setting.out = "run";
+  const double late = *train_model("b.txt", setting).result.final.valid;
+  EXPECT_LT(late, 0.8 * early);
+  Engine engine{EngineOptions{}};
+  const LdaModel model{ModelReader(path("run"))};
+  EXPECT_NEAR(number_in(model.evaluate(path("t.txt"), "", engine), "perplexity"), late, 1e-9 * late);
+}
+
+TEST_F(LdaFiles, inferred_mixtures_of_training_documents_are_those_of_training) {
+  write_bars("b.txt", 200, 1);
+  Setting setting;
+  setting.iterations = 80;
+  setting.out = "run";
+  train_model("b.txt", setting);
+  Engine engine{EngineOptions{}};
+  const ModelReader reader(path("run"));
+  const LdaModel model(reader);
+  std::ostringstream lines;
+  model.infer(path("b.txt"), "", engine, lines);
+  const auto begin = reader.read<std::int64_t>("document_begin");
+  const auto topics = reader.read<std::uint32_t>("document_topics"),
+             counts = reader.read<std::uint32_t>("document_counts");
+  std::istringstream in(lines.str());
+  double distance = 0;
+  for (std::size_t d = 0; d + 1 < begin.size(); ++d) {
+    std::size_t number = 0;
+    in >> number;
+    ASSERT_EQ(number, d + 1);
+    std::vector<double> mixture(10), trained(10, 0.1 / 41);
+    for (double& share : mixture) in >> share;
+    EXPECT_NEAR(std::accumulate(mixture.begin(), mixture.end(), 0.0), 1, 1e-5);
+    for (auto j = begin[d]; j < begin[d + 1]; ++j) {
+      trained[topics[static_cast<std::size_t>(j)]] += counts[static_cast<std::size_t>(j)] / 41.0;
+    }
+    for (std::size_t k = 0; k < 10; ++k) distance += 0.5 * std::abs(mixture[k] - trained[k]) / 200;
+  }
+  EXPECT_LT(distance, 0.1);
+}
+
+TEST_F(LdaFiles, a_model_verifies_and_a_changed_corpus_does_not) {
+  write_bars("b.txt", 60, 1);
+  Setting setting;
+  setting.out = "run";
+  const Outcome outcome = train_model("b.txt", setting);
+  Engine engine{EngineOptions{}};
+  const LdaModel model{ModelReader(path("run"))};
+  Model::Run run;
+  run.data = path("b.txt");
+  run.value = outcome.result.final.objective;
+  const auto checks = model.verify(run, engine);
+  EXPECT_EQ(checks.size(), 5U);
+  for (const Check& check : checks) EXPECT_TRUE(check.passed) << check.what << ": " << check.detail;
+  std::ofstream(path("b.txt"), std::ios::app) << "w1 w1 w2\n";
+  const auto after = model.verify(run, engine);
+  EXPECT_FALSE(std::all_of(after.begin(), after.end(), [](const Check& check) { return check.passed; }));
+}
+
+TEST_F(LdaFiles, a_warm_start_on_a_grown_corpus_begins_where_the_model_is) {
+  write_bars("b.txt", 200, 1);
+  Setting setting;
+  setting.iterations = 60;
+  setting.out = "run";
+  const double trained = train_model("b.txt", setting).result.final.objective;
+  std::ofstream(path("b.txt"), std::ios::app) << "w1 w2 w3 novel words\nnovel w6 w7 w8\n";
+  setting.iterations = 0;
+  setting.out = "";
+  const double cold = train_model("b.txt", setting).result.final.objective;
+  setting.init = "run";
+  const Outcome warm = train_model("b.txt", setting);
+  EXPECT_LT(warm.result.final.objective, trained + 0.25 * (cold - trained));
+  EXPECT_TRUE(std::any_of(warm.warnings.begin(), warm.warnings.end(), [](const std::string& text) {
+    return text.find("2 of 27 words are new") != std::string::npos;
+  }));
+}
+
+TEST_F(LdaFiles, edges_of_corpora_are_no_errors) {
+  write("edges.txt", "a\n\na b c\n\na a a a\nb a\n");
+  for (const char* sampler : {"auto", "sparse", "mh"}) {
+    for (const char* topics : {"1", "3", "500"}) {
+      Setting setting;
+      setting.params = {{"topics", topics}, {"sampler", sampler}};
+      for (const WorkerId workers : {1U, 4U}) {
+        setting.workers = workers;
+        const Outcome outcome = train_model("edges.txt", setting);
+        EXPECT_TRUE(std::isfinite(outcome.result.final.objective));
+        const bool warned = std::any_of(outcome.warnings.begin(), outcome.warnings.end(), [](const std::string& text) {
+          return text.find("most will stay empty") != std::string::npos;
+        });
+        EXPECT_EQ(warned, std::string(topics) == "500");
+      }
+    }
+  }
+}
+
+TEST_F(LdaFiles, words_are_left_out_by_list_and_by_documents) {
+  write("c.txt", "the cat sat\nthe dog sat\nthe bird flew\n");
+  write("stop.txt", "bird\n");
+  Setting setting;
+  setting.out = "run";
+  setting.params = {{"topics", "2"}, {"stop-words", path("stop.txt")}, {"max-documents", "0.9"}};
+  train_model("c.txt", setting);
+  EXPECT_EQ(ModelReader(path("run")).read_text("vocabulary"), (std::vector<std::string>{"cat", "sat", "dog", "flew"}));
+  setting.params["min-documents"] = "2";
+  train_model("c.txt", setting);
+  EXPECT_EQ(ModelReader(path("run")).read_text("vocabulary"), (std::vector<std::string>{"sat"}));
+  setting.params["min-documents"] = "3";
+  EXPECT_THROW(train_model("c.txt", setting), Error);
+}
+
+TEST_F(LdaFiles, priors_may_come_from_files) {
+  write_bars("b.txt", 60, 1);
+  write("alpha.txt", "1\n0.5\n0.25\n");
+  Setting setting;
+  setting.out = "run";
+  setting.params = {{"topics", "3"}, {"alpha", path("alpha.txt")}};
+  train_model("b.txt", setting);
+  EXPECT_EQ(ModelReader(path("run")).read<double>("alpha"), (std::vector<double>{1, 0.5, 0.25}));
+  write("alpha.txt", "1\n0\n0.25\n");
+  EXPECT_THROW(train_model("b.txt", setting), Error);
+  write("alpha.txt", "1\n1\n");
+  EXPECT_THROW(train_model("b.txt", setting), Error);
+  setting.params = {{"topics", "3"}, {"beta", "-1"}};
+  EXPECT_THROW(train_model("b.txt", setting), Error);
+}
+
+}  // namespace
+}  // namespace orrery::lda

@@ -1,0 +1,92 @@
+// Small corpora and a topic model over them, for tests: everything between a corpus in memory and single clocks.
+#pragma once
+
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "algorithms/lda_layout.h"
+#include "algorithms/lda_state.h"
+#include "algorithms/lda_trainee.h"
+#include "engine/clock.h"
+#include "engine/engine.h"
+#include "engine/executor.h"
+#include "engine/random.h"
+#include "engine/schedule.h"
+
+namespace orrery::lda {
+
+/// Documents as lists of words.
+inline Corpus corpus_of(const std::vector<std::vector<std::uint32_t>>& documents, std::uint32_t words) {
+  Corpus corpus;
+  corpus.word_count = words;
+  for (const auto& document : documents) {
+    for (std::uint32_t word = 0; word < words; ++word) {
+      const auto count = std::count(document.begin(), document.end(), word);
+      if (count == 0) continue;
+      corpus.words.push_back(word);
+      corpus.counts.push_back(static_cast<std::uint32_t>(count));
+      corpus.tokens += static_cast<std::uint64_t>(count);
+    }
+    corpus.starts.push_back(corpus.words.size());
+  }
+  return corpus;
+}
+
+/// Griffiths and Steyvers' bars: a topic is a row or a column of a side × side picture; a document mixes two of them.
+inline Corpus bars(std::uint32_t side, std::size_t documents, std::size_t length, std::uint64_t seed) {
+  const Random random(seed, Purpose::test);
+  std::vector<std::vector<std::uint32_t>> out(documents);
+  for (std::size_t d = 0; d < documents; ++d) {
+    RandomStream draws = random.stream(0, d);
+    const std::uint64_t topics[] = {draws.below(2 * side), draws.below(2 * side)};
+    for (std::size_t i = 0; i < length; ++i) {
+      const auto topic = static_cast<std::uint32_t>(topics[draws.below(2)]);
+      const auto place = static_cast<std::uint32_t>(draws.below(side));
+      out[d].push_back(topic < side ? topic * side + place : place * side + (topic - side));
+    }
+  }
+  return corpus_of(out, side * side);
+}
+
+inline Priors symmetric_priors(std::size_t topics, double alpha = 0.1, double beta = 0.05) {
+  Priors priors;
+  priors.alpha.assign(topics, alpha);
+  priors.beta = beta;
+  return priors;
+}
+
+/// A model in training; run() runs clocks on the engine.
+class Fixture {
+ public:
+  Fixture(const Corpus& corpus, std::size_t topics, WorkerId workers, const TrainingPlan& given, Priors priors,
+          const EngineOptions& options = {})
+      : engine_(options),
+        map_(workers, 1, 0, engine_.domains()),
+        plan_(given),
+        state_(TokenGrid(corpus, workers, workers, engine_.parallel_for_function()), engine_.topology(), map_, topics,
+               std::move(priors)),
+        schedule_(workers, workers, 1) {
+    if (plan_.kernels == nullptr) plan_.kernels = &kernels(engine_.simd());
+    if (!plan_.sequential) assign_at_random(state_, plan_.seed, engine_.parallel_for_function());
+    trainee_ = std::make_unique<LdaTrainee>(state_, engine_.topology(), map_, held_out_, plan_);
+    executor_ = std::make_unique<Executor>(engine_, schedule_, *trainee_, workers, ExecutorOptions{});
+  }
+  void run(Clock until) { executor_->run(until); }
+  LdaState& state() { return state_; }
+  LdaTrainee& trainee() { return *trainee_; }
+  Engine& engine() { return engine_; }
+  double joint() { return joint_log_likelihood(state_, engine_.parallel_for_function()); }
+
+ private:
+  Engine engine_;
+  WorkerMap map_;
+  TrainingPlan plan_;
+  LdaState state_;
+  RotationSchedule schedule_;
+  Completion held_out_;
+  std::unique_ptr<LdaTrainee> trainee_;
+  std::unique_ptr<Executor> executor_;
+};
+
+}  // namespace orrery::lda

@@ -1,0 +1,96 @@
+"""Topic models from the command line: words of topics, mixtures, perplexity, conservation, and bad requests."""
+
+import json
+import random
+import unittest
+
+from support import CommandLine, DATA, USAGE
+
+KINDS = (("cat", "dog", "horse", "cow", "sheep"), ("red", "green", "blue", "black", "white"), ("one", "two", "three", "four", "five"))
+
+
+def themed_text(documents, seed=1):
+    """Documents of one theme each, with a stop word."""
+    draw = random.Random(seed)
+    return "\n".join(" ".join(["the"] + draw.choices(KINDS[d % 3], k=12)) for d in range(documents)) + "\n"
+
+
+class Lda(CommandLine):
+    def lda(self, data, out, *words, **options):
+        return self.run_orrery("train", "lda", data, "--out", out, "--quiet", "--topics", "3", *words, **options)
+
+    def themed(self):
+        text = self.write("train.txt", themed_text(120))
+        stops = self.write("stop.txt", "the\n")
+        self.lda(text, self.dir / "run", "--stop-words", stops, "--iterations", "40", "--verify")
+        return text
+
+    def test_topics_are_the_themes(self):
+        self.themed()
+        shown = json.loads(self.run_orrery("topics", "--model", self.dir / "run", "--top", "5", "--json").stdout)
+        found = {frozenset(word["word"] for word in topic["words"]) for topic in shown}
+        self.assertEqual(found, {frozenset(kind) for kind in KINDS})
+        self.assertAlmostEqual(sum(topic["share"] for topic in shown), 1)
+        for topic in shown:
+            self.assertGreater(topic["coherence"], 0.5)
+            probabilities = [word["probability"] for word in topic["words"]]
+            self.assertEqual(probabilities, sorted(probabilities, reverse=True))
+            self.assertGreater(sum(probabilities), 0.9)
+        text = self.run_orrery("topics", "--model", self.dir / "run", "--top", "2").stdout
+        self.assertEqual(text.count("coherence"), 3)
+
+    def test_mixtures_and_perplexity_of_unseen_documents(self):
+        self.themed()
+        unseen = self.write("unseen.txt", "cat dog horse\nred green blue\nCat\tRED dog black\n\nnovel\n")
+        lines = self.run_orrery("infer", "--model", self.dir / "run", unseen, "--out", "-").stdout.splitlines()
+        mixtures = [[float(share) for share in line.split()[1:]] for line in lines]
+        self.assertEqual([line.split()[0] for line in lines], ["1", "2", "3", "4", "5"])
+        for mixture in mixtures:
+            self.assertAlmostEqual(sum(mixture), 1, places=4)
+        self.assertGreater(max(mixtures[0]), 0.8)
+        self.assertNotEqual(mixtures[0].index(max(mixtures[0])), mixtures[1].index(max(mixtures[1])))
+        self.assertEqual(mixtures[3], mixtures[4], "without a known word there is only the prior")
+        more = self.write("more.txt", themed_text(30, seed=2))
+        shown = json.loads(self.run_orrery("evaluate", "--model", self.dir / "run", more, "--json").stdout)
+        self.assertLess(shown["perplexity"], 6)
+
+    def test_docword_and_text_of_the_same_documents_give_the_same_model(self):
+        self.write("t.txt", "b a b\na\n\nc c a\n")
+        self.write("vocab.txt", "b\na\nc\n")
+        self.write("d.txt", "4\n3\n5\n1 1 2\n1 2 1\n2 2 1\n4 3 2\n4 2 1\n")
+        self.lda(self.path("t.txt"), self.dir / "text")
+        self.lda(self.path("d.txt"), self.dir / "docword", "--vocab", self.path("vocab.txt"))
+        words = [self.run_orrery("topics", "--model", self.dir / name).stdout for name in ("text", "docword")]
+        self.assertEqual(*words)
+
+    def test_bad_requests_are_refused_by_name(self):
+        text = self.write("t.txt", "a b\nb c\n")
+        numbers = self.write("n.txt", "1\n2\n1\n1 1 3\n")
+        long_vocabulary = self.write("v.txt", "a\n")
+        nul = self.write("nul.txt", b"a b\nc\0d\n")
+        latin = self.write("latin.txt", b"a b\ngr\xfc\xdf\n")
+        for data, options, code, said in ((text, ("--topics", "0"), USAGE, "--topics"),
+                                          (text, ("--alpha", "0"), USAGE, "--alpha"),
+                                          (text, ("--beta", "nowhere.txt"), DATA, "nowhere.txt"),
+                                          (text, ("--mh-steps", "3"), USAGE, "--sampler mh"),
+                                          (text, ("--min-documents", "3"), DATA, "no word is left"),
+                                          (text, ("--format", "edges"), USAGE, "edges"),
+                                          (text, ("--fit-priors", "--staleness", "1"), USAGE, "bsp"),
+                                          (numbers, ("--stop-words", text), USAGE, "--vocab"),
+                                          (numbers, ("--vocab", long_vocabulary), DATA, "vocabulary only 1"),
+                                          (nul, ("--format", "text"), DATA, "nul.txt:2:2"),
+                                          (latin, ("--format", "text"), DATA, "latin.txt:2:3")):
+            with self.subTest(options=options, data=data.name):
+                done = self.lda(data, self.dir / "bad", *options, expect=code)
+                self.assertIn(said, done.stderr)
+                self.assert_no_model(self.dir / "bad")
+
+    def test_a_warm_start_needs_as_many_topics(self):
+        text = self.themed()
+        done = self.run_orrery("train", "lda", text, "--out", self.dir / "more", "--topics", "4", "--init", self.dir / "run", expect=USAGE)
+        self.assertIn("3 topics", done.stderr)
+        self.lda(text, self.dir / "on", "--init", self.dir / "run", "--iterations", "2", "--verify")
+
+
+if __name__ == "__main__":
+    unittest.main()
