@@ -188,6 +188,8 @@ struct Executor::Impl {
     });
     thread_seconds += seconds_between(start, std::chrono::steady_clock::now()) * engine.threads();
     rethrow_failure();
+    // Nobody leaves before all have what they need of it: the executor may be gone after this.
+    if (map.nodes() > 1) exchange({});
     return clocks.tree().cluster();
   }
 

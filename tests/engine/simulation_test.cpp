@@ -305,8 +305,8 @@ TEST(Simulation, virtual_time_is_the_sum_of_what_the_slowest_does) {
   scenario.workers = 8;
   EXPECT_NEAR(play(scenario).time, kClocks * 2 * 10e-3, 1e-6);
   scenario.spec = SimulationSpec::parse("nodes:4 delay:5ms rate:1000GB compute:10ms");
-  EXPECT_NEAR(play(scenario).time, kClocks * (2 * 10e-3 + 2 * 5e-3) + 2 * 5e-3, 1e-6)
-      << "a clock costs a delay to the homes of rows and one back; so do the beginning and the end";
+  EXPECT_NEAR(play(scenario).time, kClocks * (2 * 10e-3 + 2 * 5e-3) + 3 * 5e-3, 1e-6)
+      << "a clock costs a delay to the homes of rows and one back; beginning, end and exchange cost one each";
   scenario.spec = SimulationSpec::parse("nodes:4 delay:0s rate:1000GB compute:10ms straggler:slow:3x");
   EXPECT_NEAR(play(scenario).time, kClocks * (1 + 3) * 10e-3, 1e-6) << "worker 0 is slow, its neighbour is not";
 }
@@ -349,7 +349,8 @@ TEST(Simulation, a_read_that_was_not_announced_is_refused) {
     play(scenario);
     FAIL() << "the read of a row that is not delivered went through";
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("not among those that its node said it will read"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("not among those that its node said it will read"), std::string::npos)
+        << error.what();
   }
 }
 
