@@ -49,23 +49,24 @@ struct Wide {
   }
 };
 
-/// The first i < count with column[i * kLanes] - (i < from ? 0 : less) > x, else count; these values ascend. The sums
-/// lie in lines of their own, so eight of them are looked at together.
-inline std::size_t first_above_in_column(const float* column, std::size_t count, float x, std::size_t from,
-                                         float less) {
-  const __m256i rows = _mm256_setr_epi32(0, 8, 16, 24, 32, 40, 48, 56);
-  const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-  std::size_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    const __m256 sums = _mm256_i32gather_ps(column + i * kLanes, rows, 4);
-    const __m256i before = _mm256_set1_epi32(static_cast<int>(from) - static_cast<int>(i));
-    const __m256 bound = _mm256_blendv_ps(_mm256_set1_ps(x + less), _mm256_set1_ps(x),
-                                          _mm256_castsi256_ps(_mm256_cmpgt_epi32(before, lanes)));
-    const int above = _mm256_movemask_ps(_mm256_cmp_ps(sums, bound, _CMP_GT_OQ));
-    if (above != 0) return i + static_cast<std::size_t>(__builtin_ctz(static_cast<unsigned>(above)));
+/// The first i < count with running[i * kLanes + lane] - (i < from ? 0 : less) > x, else count; these values ascend.
+/// Whole vectors are compared, though only one lane matters: they have just been stored, and single floats of theirs
+/// would have to wait until the stores have left for the cache.
+inline std::size_t first_above_in_lane(const float* running, std::size_t lane, std::size_t count, float x,
+                                       std::size_t from, float less) {
+  const __m256 low = _mm256_set1_ps(x), high = _mm256_set1_ps(x + less);
+  for (std::size_t begin = 0; begin < count; begin += 32) {
+    const std::size_t end = count - begin < 32 ? count : begin + 32;
+    unsigned above = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      const __m256 sums = _mm256_load_ps(running + i * kLanes);
+      const auto mask =
+          static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(sums, i < from ? low : high, _CMP_GT_OQ)));
+      above |= ((mask >> lane) & 1U) << (i - begin);
+    }
+    if (above != 0) return begin + static_cast<std::size_t>(__builtin_ctz(above));
   }
-  while (i < count && !(column[i * kLanes] > (i < from ? x : x + less))) ++i;
-  return i;
+  return count;
 }
 
 /// The first of kLanes topics that is `topic`, else kLanes.

@@ -49,21 +49,21 @@ struct Wide {
   }
 };
 
-/// The first i < count with column[i * kLanes] - (i < from ? 0 : less) > x, else count; these values ascend. The sums
-/// lie in lines of their own, so sixteen of them are looked at together.
-inline std::size_t first_above_in_column(const float* column, std::size_t count, float x, std::size_t from,
-                                         float less) {
-  const __m512i rows = _mm512_setr_epi32(0, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240);
-  const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-  for (std::size_t i = 0; i < count; i += kLanes) {
-    const std::size_t left = count - i;
-    const __mmask16 wanted = left >= kLanes ? __mmask16{0xFFFF} : static_cast<__mmask16>((1U << left) - 1);
-    const __m512 sums = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), wanted, rows, column + i * kLanes, 4);
-    const __m512i begin = _mm512_set1_epi32(static_cast<int>(from) - static_cast<int>(i));
-    const __mmask16 behind = _mm512_cmpge_epi32_mask(lanes, begin);
-    const __m512 bound = _mm512_mask_add_ps(_mm512_set1_ps(x), behind, _mm512_set1_ps(x), _mm512_set1_ps(less));
-    const unsigned above = _mm512_mask_cmp_ps_mask(wanted, sums, bound, _CMP_GT_OQ);
-    if (above != 0) return i + static_cast<std::size_t>(__builtin_ctz(above));
+/// The first i < count with running[i * kLanes + lane] - (i < from ? 0 : less) > x, else count; these values ascend.
+/// Whole vectors are compared, though only one lane matters: they have just been stored, and single floats of theirs
+/// would have to wait until the stores have left for the cache.
+inline std::size_t first_above_in_lane(const float* running, std::size_t lane, std::size_t count, float x,
+                                       std::size_t from, float less) {
+  const __m512 low = _mm512_set1_ps(x), high = _mm512_set1_ps(x + less);
+  for (std::size_t begin = 0; begin < count; begin += 32) {
+    const std::size_t end = count - begin < 32 ? count : begin + 32;
+    unsigned above = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      const __m512 sums = _mm512_load_ps(running + i * kLanes);
+      const unsigned mask = _mm512_cmp_ps_mask(sums, i < from ? low : high, _CMP_GT_OQ);
+      above |= ((mask >> lane) & 1U) << (i - begin);
+    }
+    if (above != 0) return begin + static_cast<std::size_t>(__builtin_ctz(above));
   }
   return count;
 }

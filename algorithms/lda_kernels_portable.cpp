@@ -52,11 +52,11 @@ struct Wide {
   }
 };
 
-/// The first i < count with column[i * kLanes] - (i < from ? 0 : less) > x, else count; these values ascend.
-inline std::size_t first_above_in_column(const float* column, std::size_t count, float x, std::size_t from,
-                                         float less) {
+/// The first i < count with running[i * kLanes + lane] - (i < from ? 0 : less) > x, else count; these values ascend.
+inline std::size_t first_above_in_lane(const float* running, std::size_t lane, std::size_t count, float x,
+                                       std::size_t from, float less) {
   std::size_t i = 0;
-  while (i < count && !(column[i * kLanes] > (i < from ? x : x + less))) ++i;
+  while (i < count && !(running[i * kLanes + lane] > (i < from ? x : x + less))) ++i;
   return i;
 }
 

@@ -79,14 +79,16 @@ std::vector<std::vector<std::uint32_t>> top_words(const FrozenTopics& model, std
 std::vector<double> coherence(const LdaState& state, const FrozenTopics& model, const ParallelFor& parallel) {
   const auto words = top_words(model, kCoherenceWords);
   std::vector<bool> wanted(model.words(), false);
-  for (const auto& of_topic : words) {
-    for (const std::uint32_t word : of_topic) wanted[word] = true;
+  for (std::size_t k = 0; k < words.size(); ++k) {
+    if (state.totals.committed()[k] < kCoherenceTokens) continue;
+    for (const std::uint32_t word : words[k]) wanted[word] = true;
   }
   const auto documents = documents_of(state, wanted);
   std::vector<double> out(words.size(), 0.0);
   constexpr std::size_t kTopicsEach = 16;
   parallel((words.size() + kTopicsEach - 1) / kTopicsEach, [&](std::size_t part) {
     for (std::size_t k = part * kTopicsEach; k < std::min(words.size(), (part + 1) * kTopicsEach); ++k) {
+      if (state.totals.committed()[k] < kCoherenceTokens) continue;
       double sum = 0;
       std::size_t pairs = 0;
       for (std::size_t i = 0; i < words[k].size(); ++i) {

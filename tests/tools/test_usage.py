@@ -37,7 +37,7 @@ class Usage(CommandLine):
         self.refused("trian", says="did you mean 'train'?")
 
     def test_commands_of_later_issues_are_unknown(self):
-        for command in ("topics", "profile"):
+        for command in ("profile",):
             self.refused(command, says="unknown command")
 
     def test_unknown_algorithm_is_suggested(self):
