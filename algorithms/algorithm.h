@@ -60,7 +60,7 @@ struct Training {
   Schedule* schedule = nullptr;
   Trainee* trainee = nullptr;
   Clock clocks_per_iteration = 1;
-  std::string schedule_reason;  ///< why `auto` took this schedule
+  std::string schedule_reason;    ///< why `auto` took this schedule
   bool on_several_nodes = false;  ///< at a cut every node has the whole state
   /// What an iteration works through, for the rate in the progress line and in metrics.jsonl; 0: nothing is said.
   std::uint64_t items_per_iteration = 0;

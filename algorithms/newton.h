@@ -6,10 +6,10 @@
 //
 // An iteration is one Newton step: the system H s = -gradient is solved by conjugate gradients to a modest tolerance
 // (Dembo, Eisenstat and Steihaug, SIAM J. Numer. Anal. 1982), preconditioned by the Hessian of a sample of the rows or
-// by the diagonal that it had at the start, scaled; then the point w + s is tried. Each product with H and each trial is
-// one pass over the data, and one pass is one clock of the data-parallel schedule: a worker goes over its own rows with
-// the coefficients as they stood when the clock began, and commit() adds the workers' sums along the fixed tree and
-// decides what the next pass is. Units share only what none of them writes, so they may run together in any order;
+// by the diagonal that it had at the start, scaled; then the point w + s is tried. Each product with H and each trial
+// is one pass over the data, and one pass is one clock of the data-parallel schedule: a worker goes over its own rows
+// with the coefficients as they stood when the clock began, and commit() adds the workers' sums along the fixed tree
+// and decides what the next pass is. Units share only what none of them writes, so they may run together in any order;
 // clocks need --consistency bsp, for each pass rests on the whole one before.
 //
 // A trial that descends is kept (its pass has given the gradient of the next step, too). Else one pass evaluates the
