@@ -14,7 +14,7 @@ struct Slope {
 /// What a pass over rows adds up beside the slopes.
 struct RowSums {
   double loss = 0;
-  double curvature = 0;  ///< second derivatives by the scores of a row
+  double curvature = 0;                                           ///< second derivatives by the scores of a row
   double least_margin = std::numeric_limits<double>::infinity();  ///< > 0: every row is classified correctly
 };
 
