@@ -257,6 +257,11 @@ bool ParamSet::has(std::string_view name) const {
 
 bool ParamSet::was_set(std::string_view name) const { return find(name).set; }
 
+bool ParamSet::was_changed(std::string_view name) const {
+  const Entry& entry = find(name);
+  return entry.set && entry.read() != entry.info.default_value;
+}
+
 std::vector<ParamInfo> ParamSet::describe() const {
   std::vector<ParamInfo> all;
   for (const Entry& entry : entries_) all.push_back(entry.info);

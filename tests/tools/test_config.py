@@ -3,7 +3,7 @@
 import tomllib
 import unittest
 
-from support import CommandLine, DATA, USAGE
+from support import CommandLine, DATA, DONE, NOT_REACHED, USAGE
 
 
 class Config(CommandLine):
@@ -24,6 +24,22 @@ class Config(CommandLine):
         self.assertEqual(a, c)
         self.assertEqual(a["mf"]["rank"], 5)
         self.assertEqual(a["seed"], 42)
+
+    def test_a_file_that_spells_out_everything_is_taken_back_by_every_algorithm(self):
+        edges = self.write("graph.txt", "0 1\n1 2\n2 0\n")
+        rows = self.write("rows.svm", "1 1:1 2:0.5\n-1 1:0.2 3:1\n1 2:1\n-1 3:0.4\n" * 20)
+        text = self.write("corpus.txt", "red green blue\nblue green sky\nred rose\n" * 10)
+        for algorithm, data in (("mf", self.ratings()), ("pagerank", edges), ("logistic", rows), ("softmax", rows),
+                                ("lda", text)):
+            with self.subTest(algorithm):
+                file = self.dir / f"{algorithm}.toml"
+                self.run_orrery("train", algorithm, data, "--iterations", "2", "--out", self.dir / algorithm, "--dump-config",
+                                file)
+                again = self.dir / f"{algorithm}-again"
+                # A tolerance in a file is a goal; it may end without reaching it.
+                done = self.run_orrery("train", "--config", file, "--out", again, expect=None)
+                self.assertIn(done.returncode, (DONE, NOT_REACHED), done.stderr)
+                self.assertEqual(self.checksum(self.dir / algorithm), self.checksum(again))
 
     def test_the_command_line_wins(self):
         data = self.ratings()
