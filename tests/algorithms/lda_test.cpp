@@ -121,8 +121,9 @@ TEST(LdaCounts, totals_count_beyond_32_bits_and_take_each_move_once) {
 }
 
 TEST(LdaCounts, rows_keep_their_counts_from_one_form_to_the_other) {
-  DocumentTopics documents(Topology::synthetic("numa:1 core:1 pu:1"), 0, std::vector<std::uint32_t>{5, 0, 40}, 30,
-                           DocumentForm::listed);
+  const Topology topology = Topology::synthetic("numa:1 core:1 pu:1");  // documents keep a reference
+  const std::vector<std::uint32_t> lengths{5, 0, 40};
+  DocumentTopics documents(topology, 0, lengths, 30, DocumentForm::listed);
   for (const Topic topic : {7U, 3U, 7U, 29U, 0U}) documents.add(0, topic);
   for (std::uint32_t i = 0; i < 40; ++i) documents.add(2, i % 30);
   const auto all = [&] {
