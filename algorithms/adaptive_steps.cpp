@@ -40,9 +40,18 @@ AdaptiveTrainee::AdaptiveTrainee(const Engine& engine, const WorkerMap& map, con
     parameters_.set(j, of_column);
   }
   for (const std::uint32_t column : rows_.columns) ++column_rows_[column];
+  say_what_is_read(map);
   std::uint64_t longest = 1;
   for (WorkerId w = 0; w < workers_; ++w) longest = std::max(longest, first_row_[w + 1] - first_row_[w]);
   clocks_per_iteration_ = static_cast<Clock>((longest + rule_.batch - 1) / rule_.batch);
+}
+
+// On several nodes: the columns that occur in the rows of this node's workers.
+void AdaptiveTrainee::say_what_is_read(const WorkerMap& map) {
+  const std::uint64_t first = rows_.starts[first_row_[map.first_worker(map.this_node())]];
+  const std::uint64_t last = rows_.starts[first_row_[map.first_worker(map.this_node() + 1)]];
+  parameters_.will_read(std::span(rows_.columns).subspan(first, last - first));
+  if (has_intercept_) parameters_.will_read(std::array{rows_.column_count});
 }
 
 std::vector<float> AdaptiveTrainee::weights() const {

@@ -58,6 +58,7 @@ class AdaptiveTrainee final : public TableProgram {
   /// A worker's gradient of a batch: for each column in it the sums of slopes, by score, and the number of rows.
   using Gradient = UpdateBatch<float>;
 
+  void say_what_is_read(const WorkerMap& map);
   void score(const UnitContext& context, std::uint64_t row, std::span<double> scores);
   void add_row(Gradient& gradient, std::uint64_t row, std::span<const double> slopes) const;
   void take_step(const UnitContext& context, const Gradient& gradient, std::uint64_t batch);

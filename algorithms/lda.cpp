@@ -127,11 +127,11 @@ void TopicModel::check(const DataRequest& request) const {
   if (!request.format.empty() && !is_corpus_format(parse_format(request.format))) {
     throw usage_error("--format: lda reads docword, text or svmlight, not " + request.format);
   }
-  if (param_set_.was_changed("mh-steps") && params_.sampler != SamplerChoice::mh) {
+  if (param_set_.was_set("mh-steps") && params_.sampler != SamplerChoice::mh) {
     throw usage_error("--mh-steps needs --sampler mh");
   }
   if (!request.init) return;
-  if (param_set_.was_changed("start")) throw usage_error("--start: with --init the model gives the first topics");
+  if (param_set_.was_set("start")) throw usage_error("--start: with --init the model gives the first topics");
   const std::size_t topics_before = topics_of_model(ModelReader(*request.init));
   if (topics_before == params_.topics) return;
   throw usage_error("--init: the model has " + std::to_string(topics_before) + " topics, this run has " +

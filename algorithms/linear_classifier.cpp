@@ -50,14 +50,14 @@ newton::Penalty LinearClassifier::penalty() const {
 }
 
 void LinearClassifier::check(const DataRequest& request) const {
-  if (param_set_.was_changed("l1-ratio") && params_.penalty != Regulariser::elastic) {
+  if (param_set_.was_set("l1-ratio") && params_.penalty != Regulariser::elastic) {
     throw usage_error("--l1-ratio needs --penalty elastic, got --penalty " + param_set_.get("penalty"));
   }
   if (params_.solver == LinearSolver::sgd && params_.penalty != Regulariser::l2) {
     throw usage_error("--solver sgd takes --penalty l2 only, got " + param_set_.get("penalty"));
   }
   for (const char* name : {"rate", "batch"}) {
-    if (params_.solver != LinearSolver::sgd && param_set_.was_changed(name)) {
+    if (params_.solver != LinearSolver::sgd && param_set_.was_set(name)) {
       throw usage_error(std::string("--") + name + " needs --solver sgd, got --solver " + param_set_.get("solver"));
     }
   }

@@ -154,7 +154,7 @@ void warn_all(const RatingsData& data, Engine& engine) {
 
 void MatrixFactorisation::check(const DataRequest& request) const {
   if (!request.format.empty()) check_ratings_format(parse_format(request.format));
-  if (!takes_tables(request.schedule) && param_set_.was_changed("clocks")) {
+  if (!takes_tables(request.schedule) && param_set_.was_set("clocks")) {
     throw usage_error("--clocks needs --schedule data with --solver sgd: elsewhere the schedule decides");
   }
   if (!request.init) return;
@@ -355,7 +355,7 @@ void MatrixFactorisation::check_als(Engine& engine) const {
     throw usage_error("solver als needs --consistency bsp: a half step must see the whole one before it");
   }
   for (const char* name : {"rate", "rate-decay", "gain"}) {
-    if (param_set_.was_changed(name)) engine.warn(std::string("--") + name + " has no effect with solver als");
+    if (param_set_.was_set(name)) engine.warn(std::string("--") + name + " has no effect with solver als");
   }
 }
 

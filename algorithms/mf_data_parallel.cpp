@@ -51,6 +51,11 @@ DataParallelTrainee::DataParallelTrainee(const Engine& engine, const WorkerMap& 
     const std::size_t block = c % grid.blocks();
     parts_.push_back(part_of(grid.cell(c / grid.blocks(), block), grid.columns().begin[block], positions));
   }
+  const std::size_t of_worker = static_cast<std::size_t>(clocks_) * grid.blocks();
+  for (std::size_t c = map.first_worker(map.this_node()) * of_worker;
+       c < map.first_worker(map.this_node() + 1) * of_worker; ++c) {
+    items_.will_read(parts_[c].items);
+  }
   for_each_item([&](std::uint32_t, const float*, const Side& side) { sides_.push_back(side); });
   put_into_table();
 }

@@ -3,16 +3,6 @@
 
 namespace orrery::mf {
 
-const Kernels& kernels(SimdLevel level) {
-  switch (level) {
-    case SimdLevel::avx512:
-      return avx512_kernels();
-    case SimdLevel::avx2:
-      return avx2_kernels();
-    case SimdLevel::portable:
-      break;
-  }
-  return portable_kernels();
-}
+const Kernels& kernels(SimdLevel level) { return kernels_of(level, portable_kernels, avx2_kernels, avx512_kernels); }
 
 }  // namespace orrery::mf

@@ -249,6 +249,12 @@ void ParamSet::set(std::string_view name, std::string_view value) {
   entry.set = true;
 }
 
+void ParamSet::set_from_file(std::string_view name, std::string_view value) {
+  set(name, value);
+  Entry& entry = find(name);
+  entry.set = entry.read() != entry.info.default_value;
+}
+
 std::string ParamSet::get(std::string_view name) const { return find(name).read(); }
 
 bool ParamSet::has(std::string_view name) const {
@@ -256,11 +262,6 @@ bool ParamSet::has(std::string_view name) const {
 }
 
 bool ParamSet::was_set(std::string_view name) const { return find(name).set; }
-
-bool ParamSet::was_changed(std::string_view name) const {
-  const Entry& entry = find(name);
-  return entry.set && entry.read() != entry.info.default_value;
-}
 
 std::vector<ParamInfo> ParamSet::describe() const {
   std::vector<ParamInfo> all;

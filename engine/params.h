@@ -100,13 +100,14 @@ class ParamSet {
   /// Sets one parameter from text. Throws a usage error that says what was expected and what was got; an unknown name
   /// gets a suggestion. Setting twice keeps the last.
   void set(std::string_view name, std::string_view value);
+  /// The same for a file that spells out everything: what it says counts as a choice (was_set) only where it differs
+  /// from the default.
+  void set_from_file(std::string_view name, std::string_view value);
   /// The value as text that set() takes back to the same bits.
   std::string get(std::string_view name) const;
   bool has(std::string_view name) const;
   /// Was set() called for it? Tells an explicit choice from a default.
   bool was_set(std::string_view name) const;
-  /// Was it set to something else than its default? A config file spells out all parameters, which is no choice.
-  bool was_changed(std::string_view name) const;
 
   /// In the order of add().
   std::vector<ParamInfo> describe() const;

@@ -20,4 +20,20 @@ std::optional<SimdLevel> parse_simd(std::string_view name);
 /// this machine lacks.
 SimdLevel resolve_simd(std::string_view requested);
 
+/// Of the three kinds of kernels that an algorithm has been compiled to, those of `level`. Each is a function without
+/// arguments; only the one that is chosen is called.
+template <class Kernels>
+const Kernels& kernels_of(SimdLevel level, const Kernels& (*portable)(), const Kernels& (*avx2)(),
+                          const Kernels& (*avx512)()) {
+  switch (level) {
+    case SimdLevel::avx512:
+      return avx512();
+    case SimdLevel::avx2:
+      return avx2();
+    case SimdLevel::portable:
+      break;
+  }
+  return portable();
+}
+
 }  // namespace orrery

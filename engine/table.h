@@ -183,7 +183,7 @@ class Table final : public TableBase {
       replace(row, newly, clocks.fastest(), [&](T* now) { std::copy(state.begin(), state.end(), now); });
     }
     for (const auto& batch : newly) is_in_at_one_more_home(*batch);
-    drop_settled(home, included);
+    note_included(home, included);
   }
 
   Clock apply_visible(const ClockTree& clocks) override {
@@ -214,7 +214,7 @@ class Table final : public TableBase {
         row_changed(row);
       }
     }
-    for (const auto& view : views_) (**view).begin_settled();
+    for (const auto& view : views_) (**view).begin_settled(map_.domains() > 1);
     arrived_.erase(clock);
     tree_.reset();
   }
@@ -294,7 +294,7 @@ class Table final : public TableBase {
     batch.applied.store(true, std::memory_order_release);  // release: pairs with the acquire in WorkerView
   }
 
-  void drop_settled(NodeId home, const std::vector<Clock>& included) {
+  void note_included(NodeId home, const std::vector<Clock>& included) {
     included_[home] = included;
     for (auto& batches : in_flight_) drop_applied(batches);
   }

@@ -43,6 +43,7 @@ void TableBase::connect(Outbox& outbox, std::uint32_t number, Clock start) {
   for (NodeId home = 0; home < map_.nodes(); ++home) {
     raise_frontier(home, start);
     peers_.tell(home, start, false);
+    whole_[home] = start;
     if (is_read_.empty() || home == here() || !homes_.has_rows(home)) continue;
     std::vector<std::uint32_t> rows;
     for (std::uint32_t row = homes_.first(home); row < homes_.first(home + 1); ++row) {

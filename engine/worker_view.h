@@ -90,9 +90,15 @@ class WorkerView {
 
   /// The updates of the clock under way.
   UpdateBatch<T>& current() noexcept { return current_; }
-  /// The updates have been applied, and the next clock begins. Their batch may have grown on another domain's thread,
-  /// which gave it that domain's memory: the next one is new.
-  void begin_settled() { current_ = UpdateBatch<T>(rule_.update_width()); }
+  /// The updates have been applied, and the next clock begins. Where there are several domains the batch may have grown
+  /// on another one's thread, which gave it that domain's memory: then the next one is new.
+  void begin_settled(bool several_domains) {
+    if (several_domains) {
+      current_ = UpdateBatch<T>(rule_.update_width());
+    } else {
+      current_.clear();
+    }
+  }
   /// The worker has ended `clock`; it goes on adding these updates itself until every version has them.
   std::shared_ptr<HandedBatch<T>> hand_over(WorkerId worker, Clock clock, NodeId homes) {
     auto batch = std::make_shared<HandedBatch<T>>(worker, clock,

@@ -63,9 +63,12 @@ void apply_config(const Config& config, const std::string& algorithm, ParamSet& 
     if (!entry.table.empty() && entry.table != algorithm) {
       throw usage_error(place + "expected table [" + algorithm + "], got [" + entry.table + "]");
     }
-    ParamSet& params = entry.table.empty() ? common : own;
+    const bool is_own = !entry.table.empty();
+    ParamSet& params = is_own ? own : common;
+    if (params.has(entry.key) && params.was_set(entry.key)) continue;
     try {
-      if (!params.has(entry.key) || !params.was_set(entry.key)) params.set(entry.key, entry.value);
+      // A dumped file spells out what only another solver uses; that must not read as a wish.
+      is_own ? params.set_from_file(entry.key, entry.value) : params.set(entry.key, entry.value);
     } catch (const Error& error) {
       throw Error(error.kind(), place + error.what());
     }

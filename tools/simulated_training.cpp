@@ -41,8 +41,7 @@ void take_choices(const ParamSet& from, ParamSet& to) {
 SimulatedTraining::SimulatedTraining(const SimulationSpec& spec, const AlgorithmEntry& entry, Algorithm& first,
                                      const DataRequest& data, const RunOptions& options, WorkerId workers,
                                      Engine& loader)
-    : spec_(spec),
-      checker_(workers, AuditedTrainee::kRows, bound_of(options), spec.seed),
+    : checker_(workers, AuditedTrainee::kRows, bound_of(options), spec.seed),
       cluster_(spec, &checker_),
       nodes_(spec.nodes) {
   if (workers < spec.nodes) {

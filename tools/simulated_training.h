@@ -43,7 +43,6 @@ class SimulatedTraining {
     std::unique_ptr<AuditedTrainee> audited;
   };
 
-  const SimulationSpec spec_;
   ContractChecker checker_;
   SimulatedCluster cluster_;
   std::vector<Node> nodes_;

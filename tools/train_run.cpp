@@ -113,7 +113,7 @@ void TrainRun::check_options() {
   if (options_.stop.patience > 0 && options_.valid.empty() && options_.params.was_set("patience")) {
     throw usage_error("--patience needs held-out data: --valid FILE");
   }
-  if (!options_.simulate.empty()) static_cast<void>(SimulationSpec::parse(options_.simulate));
+  if (!options_.simulate.empty()) simulation_ = SimulationSpec::parse(options_.simulate);
   check_machine(options_);
   request_.algorithm->check(data_request());
 }
@@ -154,10 +154,7 @@ void TrainRun::load() {
 
 void TrainRun::check_memory() {
   MemoryEstimate estimate = request_.algorithm->memory(workers_);
-  if (!options_.simulate.empty()) {
-    const NodeId others = SimulationSpec::parse(options_.simulate).nodes - 1;
-    estimate.add("the other simulated nodes", others, estimate.total());
-  }
+  if (simulation_) estimate.add("the other simulated nodes", simulation_->nodes - 1, estimate.total());
   progress_.note("memory needed at the peak:\n" + estimate.table());
   if (options_.memory_limit.empty()) {
     const AvailableMemory memory = available_memory();
@@ -172,11 +169,11 @@ void TrainRun::check_memory() {
 void TrainRun::prepare() {
   begin_step("laying out the data for " + std::to_string(workers_) + " workers");
   const auto start = std::chrono::steady_clock::now();
-  if (options_.simulate.empty()) {
+  if (!simulation_) {
     training_ = request_.algorithm->prepare(*engine_, workers_, options_.seed, options_.schedule);
   } else {
-    simulated_ = std::make_unique<SimulatedTraining>(SimulationSpec::parse(options_.simulate), *request_.entry,
-                                                     *request_.algorithm, data_request(), options_, workers_, *engine_);
+    simulated_ = std::make_unique<SimulatedTraining>(*simulation_, *request_.entry, *request_.algorithm, data_request(),
+                                                     options_, workers_, *engine_);
     training_ = simulated_->training();
   }
   seconds_loading_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -275,7 +272,7 @@ void TrainRun::start_files() {
   record_.topology_json = topology_record(engine_->topology());
   record_.threads = engine_->threads();
   record_.workers = workers_;
-  record_.ranks = options_.simulate.empty() ? 1 : SimulationSpec::parse(options_.simulate).nodes;
+  record_.ranks = simulation_ ? simulation_->nodes : 1;
   record_.consistency = to_string(options_.consistency);
   record_.staleness = options_.staleness;
   record_.schedule = training_.schedule->name();

@@ -84,6 +84,7 @@ class TrainRun {
   std::optional<Checkpoint> resume_from_;
   WorkerId workers_ = 0;
   Training training_;
+  std::optional<SimulationSpec> simulation_;
   std::unique_ptr<SimulatedTraining> simulated_;  ///< with --simulate
   RunRecord record_;
   double seconds_loading_ = 0;
