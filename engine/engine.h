@@ -29,6 +29,7 @@ struct EngineOptions {
   Consistency consistency = Consistency::bsp;
   Clock staleness = 0;  ///< with bsp it must be 0
   std::uint64_t seed = 1;
+  bool plan = true;               ///< learn what table programs access, and serve it by slot (design section 6)
   std::string topology;           ///< synthetic description ("numa:2 core:4 pu:1"); empty: the machine
   std::optional<SimdLevel> simd;  ///< empty: the best this processor has
   /// Asked before each body of a parallel_for(), on its thread; what it throws ends the loop. How reading and laying

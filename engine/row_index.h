@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 namespace orrery {
@@ -13,6 +14,8 @@ namespace orrery {
 class RowIndex {
  public:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+  explicit RowIndex(std::pmr::memory_resource* memory = std::pmr::get_default_resource()) : places_(memory) {}
 
   /// The position of `row`, or kNone.
   std::uint32_t find(std::uint32_t row) const noexcept {
@@ -53,7 +56,7 @@ class RowIndex {
     places_[i] = place;
   }
   void grow() {
-    std::vector<Place> old(places_.empty() ? 16 : 2 * places_.size());
+    std::pmr::vector<Place> old(places_.empty() ? 16 : 2 * places_.size(), places_.get_allocator());
     old.swap(places_);
     shift_ = 64 - std::countr_zero(places_.size());
     for (const Place& place : old) {
@@ -61,7 +64,7 @@ class RowIndex {
     }
   }
 
-  std::vector<Place> places_;  ///< a power of two, at most half full
+  std::pmr::vector<Place> places_;  ///< a power of two, at most half full
   std::size_t count_ = 0;
   int shift_ = 64;
 };

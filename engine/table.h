@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/access_learner.h"
 #include "engine/assert.h"
 #include "engine/clock.h"
 #include "engine/combining_tree.h"
@@ -28,6 +29,7 @@
 #include "engine/unit.h"
 #include "engine/update_batch.h"
 #include "engine/worker_view.h"
+#include "numa/domain_pool.h"
 #include "numa/memory.h"
 
 namespace orrery {
@@ -35,7 +37,8 @@ namespace orrery {
 template <class T>
 class Table final : public TableBase {
  public:
-  Table(TableSpec spec, Clock bound, RowDelivery delivery, const WorkerMap& map, const Topology& topology)
+  /// `learns`: what workers touch is learned, and found by slot afterwards.
+  Table(TableSpec spec, Clock bound, RowDelivery delivery, const WorkerMap& map, const Topology& topology, bool learns)
       : TableBase(std::move(spec), bound, delivery, map),
         rule_(spec_.rule, spec_.width, versioned()),
         tree_(map),
@@ -45,14 +48,16 @@ class Table final : public TableBase {
         in_flight_(map.first_worker(map.this_node() + 1) - first_worker_),
         included_(map.nodes(), std::vector<Clock>(in_flight_.size(), 0)) {
     for (DomainId d = 0; d < map.domains(); ++d) {
+      pools_.push_back(std::make_unique<DomainPool>(d, topology));
       caches_.push_back(std::make_unique<LocalObject<DomainCache<T>>>(d, topology, spec_.rows, rule_.state_width(),
                                                                       map.nodes(), versioned(), d, topology));
     }
     for (WorkerId w = first_worker_; w < first_worker_ + in_flight_.size(); ++w) {
       const DomainId domain = map.domain_of(w);
       views_.push_back(std::make_unique<LocalObject<WorkerView<T>>>(domain, topology, cache(domain), rule_, spec_,
-                                                                    homes_, versioned()));
+                                                                    homes_, versioned(), pools_[domain]->resource()));
       view_of_worker_[w] = &**views_.back();
+      if (!learns) view(w).learner().switch_off();
     }
   }
 
@@ -94,6 +99,11 @@ class Table final : public TableBase {
   ObservedStaleness observed() const override {
     ObservedStaleness all;
     for (const auto& view : views_) all.add((**view).lags());
+    return all;
+  }
+  AccessCounts accesses() const override {
+    AccessCounts all;
+    for (const auto& view : views_) all.add((**view).learner().counts());
     return all;
   }
   /// Versions that wait for their last readers, over all domains. While no unit runs.
@@ -144,7 +154,7 @@ class Table final : public TableBase {
       for (WorkerId w = map_.first_worker(from); w < map_.first_worker(from + 1); ++w) {
         UpdateBatch<T> updates(rule_.update_width());
         updates.unpack(in);
-        parked_[clock].push_back(std::make_shared<Handed>(w, clock, std::move(updates), 1));
+        parked_[clock].push_back(std::make_shared<Handed>(w, clock, std::move(updates), 1, std::pmr::get_default_resource(), nullptr));
       }
       return;
     }
@@ -214,9 +224,10 @@ class Table final : public TableBase {
         row_changed(row);
       }
     }
-    for (const auto& view : views_) (**view).begin_settled(map_.domains() > 1);
+    for (const auto& view : views_) (**view).begin_settled();
     arrived_.erase(clock);
     tree_.reset();
+    learn();
   }
 
   void connected() override {
@@ -233,6 +244,27 @@ class Table final : public TableBase {
   WorkerView<T>& view(WorkerId worker) const { return *view_of_worker_[worker]; }
   DomainCache<T>& cache(DomainId domain) const { return **caches_[domain]; }
   UpdateBatch<T>& batch_of(WorkerId worker) { return view(worker).current(); }
+
+  // Settled: all workers together, because batches merge into those of others, whose plans must hold the rows too.
+  void learn() {
+    std::uint64_t misses = 0, planned = 0;
+    for (const auto& view : views_) {
+      misses += (**view).learner().misses_since();
+      planned += (**view).learner().planned();
+    }
+    if (!AccessLearner::pays(misses, planned)) return;
+    std::vector<std::shared_ptr<AccessSlots>> plans;
+    for (const auto& view : views_) plans.push_back((**view).learner().extended());
+    for (std::size_t v = 0; v < plans.size(); ++v) {
+      tree_.arrive(first_worker_ + static_cast<WorkerId>(v), [&](WorkerId left, WorkerId right) {
+        const auto& from = plans[right - first_worker_];
+        auto& to = plans[left - first_worker_];
+        if (from != nullptr && to != nullptr) to->enter_all(*from);
+      });
+    }
+    tree_.reset();
+    for (std::size_t v = 0; v < plans.size(); ++v) (**views_[v]).follow(std::move(plans[v]));
+  }
 
   void take_handed() {
     std::vector<std::shared_ptr<Handed>> handed;
@@ -272,7 +304,7 @@ class Table final : public TableBase {
           if (map_.domain_of(batch->worker) != d) continue;
           const std::uint32_t i = batch->updates.find(row);
           // relaxed: published by the release of the version itself.
-          if (i != RowIndex::kNone) batch->first_version[i].store(number, std::memory_order_relaxed);
+          if (i != UpdateBatch<T>::kNone) batch->first_version[i].store(number, std::memory_order_relaxed);
         }
       });
     }
@@ -323,6 +355,7 @@ class Table final : public TableBase {
   }
 
   const RowRule<T> rule_;
+  std::vector<std::unique_ptr<DomainPool>> pools_;  ///< by domain: what its workers' views allocate
   CombiningTree tree_;
   const WorkerId first_worker_;
   std::vector<std::unique_ptr<LocalObject<DomainCache<T>>>> caches_;  ///< by domain

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/access_learner.h"
 #include "engine/clock.h"
 #include "engine/message.h"
 #include "engine/row_homes.h"
@@ -57,6 +58,8 @@ class TableBase {
   /// Rows are replaced while units run, because clocks may differ.
   bool versioned() const noexcept { return bound_ > 0; }
   virtual ObservedStaleness observed() const = 0;
+  /// What this node's workers accessed, and how the plan served it. While no unit runs.
+  virtual AccessCounts accesses() const = 0;
 
   /// Before the first run: workers of this node will read these rows while units run, and may read no others. On
   /// several nodes only they are delivered then. A table for which this is not called is delivered whole.

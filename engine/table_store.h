@@ -33,7 +33,8 @@ class TableStore {
     const Clock staleness = spec.staleness.value_or(engine_.clock_bound());
     bound_ = std::min(bound(), staleness);
     if constexpr (!std::is_floating_point_v<T>) check_whole_numbers(spec);
-    auto table = std::make_unique<Table<T>>(std::move(spec), staleness, delivery(), map_, engine_.topology());
+    auto table = std::make_unique<Table<T>>(std::move(spec), staleness, delivery(), map_, engine_.topology(),
+                                            engine_.options().plan);
     Table<T>& made = *table;
     tables_.push_back(std::move(table));
     return made;

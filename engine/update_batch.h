@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <memory_resource>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "engine/access_slots.h"
 #include "engine/message.h"
-#include "engine/row_index.h"
+#include "engine/touched_rows.h"
 #include "engine/wire.h"
 
 namespace orrery {
@@ -18,23 +22,30 @@ namespace orrery {
 template <class T>
 class UpdateBatch {
  public:
-  explicit UpdateBatch(std::uint32_t width) : width_(width) {}
+  static constexpr std::uint32_t kNone = TouchedRows::kNone;
 
-  bool empty() const noexcept { return rows_.empty(); }
+  /// `memory` must outlive it.
+  explicit UpdateBatch(std::uint32_t width, std::pmr::memory_resource* memory = std::pmr::get_default_resource())
+      : width_(width), touched_(memory), values_(memory) {}
+
+  /// While empty: rows of the plan are found by slot from now on (TouchedRows).
+  void follow(std::shared_ptr<const AccessSlots> plan) { touched_.follow(std::move(plan)); }
+
+  bool empty() const noexcept { return touched_.size() == 0; }
   /// The rows that were added to, in the order of their first touch.
-  std::span<const std::uint32_t> rows() const noexcept { return rows_; }
+  std::span<const std::uint32_t> rows() const noexcept { return touched_.rows(); }
   /// The sum for rows()[i]; `width` values.
   const T* values(std::size_t i) const noexcept { return values_.data() + i * width_; }
-  /// The position of `row` in rows(), or RowIndex::kNone.
-  std::uint32_t find(std::uint32_t row) const noexcept { return index_.find(row); }
+  /// The position of `row` in rows(), or kNone. With its slot, see TouchedRows::find().
+  std::uint32_t find(std::uint32_t row) const noexcept { return touched_.find(row); }
+  std::uint32_t find(std::uint32_t row, std::uint32_t slot) const noexcept { return touched_.find(row, slot); }
 
   /// The sum for `row`, zero when it is new. Valid until the next call.
-  T* at(std::uint32_t row) {
-    std::uint32_t position = index_.find(row);
-    if (position == RowIndex::kNone) {
-      position = static_cast<std::uint32_t>(rows_.size());
-      index_.insert(row, position);
-      rows_.push_back(row);
+  T* at(std::uint32_t row) { return at(row, touched_.slot_of(row)); }
+  T* at(std::uint32_t row, std::uint32_t slot) {
+    std::uint32_t position = touched_.find(row, slot);
+    if (position == kNone) {
+      position = touched_.insert(row, slot);
       values_.resize(values_.size() + width_, T{});
     }
     return values_.data() + std::size_t{position} * width_;
@@ -42,27 +53,31 @@ class UpdateBatch {
 
   /// Adds what stands to the right of this batch in the reduction tree. Rows that only one side has keep their bits.
   void merge(const UpdateBatch& right) {
-    for (std::size_t i = 0; i < right.rows_.size(); ++i) {
-      const bool is_new = find(right.rows_[i]) == RowIndex::kNone;
-      T* mine = at(right.rows_[i]);
+    for (std::size_t i = 0; i < right.rows().size(); ++i) {
+      const std::uint32_t row = right.rows()[i], slot = touched_.slot_of(row);
       const T* theirs = right.values(i);
-      for (std::uint32_t d = 0; d < width_; ++d) mine[d] = is_new ? theirs[d] : mine[d] + theirs[d];
+      if (const std::uint32_t position = touched_.find(row, slot); position != kNone) {
+        T* mine = values_.data() + std::size_t{position} * width_;
+        for (std::uint32_t d = 0; d < width_; ++d) mine[d] += theirs[d];
+      } else {
+        touched_.insert(row, slot);
+        values_.insert(values_.end(), theirs, theirs + width_);
+      }
     }
   }
 
   void clear() noexcept {
-    index_.clear();
-    rows_.clear();
+    touched_.clear();
     values_.clear();
   }
 
   /// Appends what falls into rows [first, last) to `out`; unpack() reads it back.
   void pack(std::uint32_t first, std::uint32_t last, Bytes& out) const {
     const auto falls_in = [=](std::uint32_t row) { return first <= row && row < last; };
-    put(out, static_cast<std::uint64_t>(std::count_if(rows_.begin(), rows_.end(), falls_in)));
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      if (!falls_in(rows_[i])) continue;
-      put(out, rows_[i]);
+    put(out, static_cast<std::uint64_t>(std::count_if(rows().begin(), rows().end(), falls_in)));
+    for (std::size_t i = 0; i < rows().size(); ++i) {
+      if (!falls_in(rows()[i])) continue;
+      put(out, rows()[i]);
       put_all(out, std::span(values(i), width_));
     }
   }
@@ -75,9 +90,8 @@ class UpdateBatch {
 
  private:
   std::uint32_t width_;
-  RowIndex index_;
-  std::vector<std::uint32_t> rows_;
-  std::vector<T> values_;
+  TouchedRows touched_;
+  std::pmr::vector<T> values_;
 };
 
 }  // namespace orrery

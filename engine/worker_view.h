@@ -7,41 +7,78 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <memory_resource>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "engine/access_learner.h"
 #include "engine/assert.h"
 #include "engine/domain_cache.h"
 #include "engine/error.h"
 #include "engine/row_homes.h"
-#include "engine/row_index.h"
 #include "engine/table_base.h"
+#include "engine/touched_rows.h"
 #include "engine/types.h"
 #include "engine/update_batch.h"
 #include "engine/update_rule.h"
 
 namespace orrery {
 
+/// The memory of a worker's batches that have been applied, for its next ones.
+template <class T>
+class SpareBatches {
+ public:
+  void give(UpdateBatch<T>&& batch) {
+    batch.clear();
+    const std::lock_guard lock(mutex_);
+    spare_.push_back(std::move(batch));
+  }
+  std::optional<UpdateBatch<T>> take() {
+    const std::lock_guard lock(mutex_);
+    if (spare_.empty()) return {};
+    std::optional<UpdateBatch<T>> batch(std::move(spare_.back()));
+    spare_.pop_back();
+    return batch;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<UpdateBatch<T>> spare_;
+};
+
 /// A worker's updates of one clock on their way to the caches.
 template <class T>
 struct HandedBatch {
-  HandedBatch(WorkerId w, Clock c, UpdateBatch<T> u, NodeId homes)
+  /// `spare`: where the memory goes in the end; null: nowhere.
+  HandedBatch(WorkerId w, Clock c, UpdateBatch<T> u, NodeId homes, std::pmr::memory_resource* memory,
+              std::shared_ptr<SpareBatches<T>> spare)
       : worker(w),
         clock(c),
         updates(std::move(u)),
         homes_without(homes),
-        first_version(std::make_unique<std::atomic<std::uint64_t>[]>(updates.rows().size())) {}
+        first_version(updates.rows().size(), memory),
+        spare_(std::move(spare)) {}
+  ~HandedBatch() {
+    if (spare_ != nullptr) spare_->give(std::move(updates));
+  }
+  HandedBatch(const HandedBatch&) = delete;
+  HandedBatch& operator=(const HandedBatch&) = delete;
 
   const WorkerId worker;
   const Clock clock;
-  const UpdateBatch<T> updates;
+  UpdateBatch<T> updates;  ///< constant while it is handed over
   NodeId homes_without;  ///< homes in whose rows, as they stand here, it is not; the processor's
   /// For each row of `updates`: the number of the version, in the worker's own domain, that was the first to hold it;
   /// 0 before. So a worker knows which of its own updates a version lacks.
-  const std::unique_ptr<std::atomic<std::uint64_t>[]> first_version;
+  std::pmr::vector<std::atomic<std::uint64_t>> first_version;
   std::atomic<bool> applied{false};  ///< every version from now on holds it
+
+ private:
+  std::shared_ptr<SpareBatches<T>> spare_;
 };
 
 /// Everything that reading and adding touch lies here or in the cache, so both are in the worker's domain. Belongs to
@@ -49,71 +86,89 @@ struct HandedBatch {
 template <class T>
 class WorkerView {
  public:
-  /// The cache must outlive it. `versioned`: rows are replaced while units run.
+  /// Cache and memory must outlive it. `versioned`: rows are replaced while units run.
   WorkerView(const DomainCache<T>& cache, const RowRule<T>& rule, const TableSpec& spec, const RowHomes& homes,
-             bool versioned)
+             bool versioned, std::pmr::memory_resource* memory)
       : cache_(cache),
         rule_(rule),
         rows_(spec.rows),
         width_(spec.width),
         homes_(homes),
         versioned_(versioned),
-        current_(rule.update_width()) {}
+        memory_(memory),
+        learner_(spec.rows, memory),
+        current_(rule.update_width(), memory),
+        own_(memory),
+        own_values_(memory),
+        own_chunks_(memory) {}
 
   /// Rows that may be read, by row; null: all. Before the first clock; must outlive the view.
   void set_readable(const std::vector<bool>* readable) noexcept { readable_ = readable; }
+  AccessLearner& learner() noexcept { return learner_; }
+  const AccessLearner& learner() const noexcept { return learner_; }
 
   /// See Table::read() and add(); `clock` is the unit's.
   std::span<const T> read(Clock clock, std::uint32_t row) {
     begin(clock);
     check_readable(row);
     note_lag(row);
-    return {state_of(row), width_};
+    return {state_of(row, learner_.read(row)), width_};
   }
   void add(Clock clock, std::uint32_t row, std::span<const T> delta) {
     ORRERY_HEAVY_CHECK(row < rows_ && delta.size() == width_);
     begin(clock);
-    T* sum = update_of(row);
+    const std::uint32_t slot = learner_.add(row);
+    T* sum = update_of(row, slot);
     for (std::uint32_t d = 0; d < width_; ++d) sum[d] += delta[d];
-    if (const std::uint32_t own = own_index_.find(row); own != RowIndex::kNone) {
-      rule_.apply_fresh(own_rows_[own], delta.data());
-    }
+    if (T* own = own_copy(row, slot)) rule_.apply_fresh(own, delta.data());
   }
   void add(Clock clock, std::uint32_t row, std::uint32_t column, T delta) {
     ORRERY_HEAVY_CHECK(row < rows_ && column < width_);
     begin(clock);
-    update_of(row)[column] += delta;
-    if (const std::uint32_t own = own_index_.find(row); own != RowIndex::kNone) {
-      rule_.apply_fresh(own_rows_[own], column, delta);
-    }
+    const std::uint32_t slot = learner_.add(row);
+    update_of(row, slot)[column] += delta;
+    if (T* own = own_copy(row, slot)) rule_.apply_fresh(own, column, delta);
   }
 
   /// The updates of the clock under way.
   UpdateBatch<T>& current() noexcept { return current_; }
-  /// The updates have been applied, and the next clock begins. Where there are several domains the batch may have grown
-  /// on another one's thread, which gave it that domain's memory: then the next one is new.
-  void begin_settled(bool several_domains) {
-    if (several_domains) {
-      current_ = UpdateBatch<T>(rule_.update_width());
-    } else {
-      current_.clear();
-    }
+  /// Settled: the updates have been applied, and the next clock begins.
+  void begin_settled() { current_.clear(); }
+  /// Follows what was learned, between clocks: no update is under way.
+  void follow(std::shared_ptr<const AccessSlots> plan) {
+    ORRERY_CHECK(current_.empty());
+    current_.follow(plan);
+    own_.clear();
+    own_.follow(plan);
+    learner_.follow(std::move(plan));
   }
   /// The worker has ended `clock`; it goes on adding these updates itself until every version has them.
   std::shared_ptr<HandedBatch<T>> hand_over(WorkerId worker, Clock clock, NodeId homes) {
-    auto batch = std::make_shared<HandedBatch<T>>(worker, clock,
-                                                  std::exchange(current_, UpdateBatch<T>(rule_.update_width())), homes);
+    auto batch =
+        std::allocate_shared<HandedBatch<T>>(std::pmr::polymorphic_allocator<>(memory_), worker, clock,
+                                             std::exchange(current_, next_batch()), homes, memory_, spare_);
     if (!batch->updates.empty()) pending_.push_back(batch);
     return batch;
   }
   const ObservedStaleness& lags() const noexcept { return lags_; }
 
  private:
+  static constexpr std::uint32_t kNone = TouchedRows::kNone;
+
+  UpdateBatch<T> next_batch() {
+    std::optional<UpdateBatch<T>> spare = spare_->take();
+    UpdateBatch<T> next = spare ? std::move(*spare) : UpdateBatch<T>(rule_.update_width(), memory_);
+    next.follow(learner_.plan());
+    return next;
+  }
+
   void begin(Clock clock) {
     if (clock_ == clock) return;
     clock_ = clock;
-    own_index_.clear();
-    own_rows_.clear();
+    own_.clear();
+    own_values_.clear();
+    if (!versioned_) return;  // Table learns between clocks, for all workers together
+    if (learner_.is_due()) follow(learner_.extended());
     // acquire: pairs with the release where a batch is applied (Table); every version from now on holds it.
     while (!pending_.empty() && pending_.front()->applied.load(std::memory_order_acquire)) pending_.pop_front();
   }
@@ -132,58 +187,65 @@ class WorkerView {
   }
 
   /// The state of a row as the worker may see it.
-  const T* state_of(std::uint32_t row) {
-    if (const std::uint32_t own = own_index_.find(row); own != RowIndex::kNone) return own_rows_[own];
-    return versioned_ ? of_version(row) : of_settled(row);
+  const T* state_of(std::uint32_t row, std::uint32_t slot) {
+    if (const T* own = own_copy(row, slot)) return own;
+    return versioned_ ? of_version(row, slot) : of_settled(row, slot);
   }
 
-  const T* of_settled(std::uint32_t row) {
+  const T* of_settled(std::uint32_t row, std::uint32_t slot) {
     const T* base = cache_.read(row);
-    const std::uint32_t mine = current_.find(row);
-    if (mine == RowIndex::kNone) return base;
-    T* own = own_row(row, base);
+    const std::uint32_t mine = current_.find(row, slot);
+    if (mine == kNone) return base;
+    T* own = make_own(row, slot, base);
     rule_.apply(own, current_.values(mine));
     return own;
   }
 
-  const T* of_version(std::uint32_t row) {
+  const T* of_version(std::uint32_t row, std::uint32_t slot) {
     const auto& version = cache_.read_version(row);
     T* own = nullptr;
     const auto lacks = [&](const T* update) {
-      if (own == nullptr) own = own_row(row, version.values);
+      if (own == nullptr) own = make_own(row, slot, version.values);
       rule_.apply(own, update);
     };
     for (const auto& batch : pending_) {
-      const std::uint32_t i = batch->updates.find(row);
-      if (i == RowIndex::kNone) continue;
+      const std::uint32_t i = batch->updates.find(row, slot);
+      if (i == kNone) continue;
       // relaxed: if the version holds the batch, its acquire in read_version() has made the number visible; if it does
       // not, both 0 and a higher number say so.
       const std::uint64_t first = batch->first_version[i].load(std::memory_order_relaxed);
       if (first == 0 || first > version.number) lacks(batch->updates.values(i));
     }
-    if (const std::uint32_t mine = current_.find(row); mine != RowIndex::kNone) lacks(current_.values(mine));
+    if (const std::uint32_t mine = current_.find(row, slot); mine != kNone) lacks(current_.values(mine));
     return own != nullptr ? own : version.values;
   }
 
-  T* own_row(std::uint32_t row, const T* base) {
-    const std::size_t n = own_rows_.size();
-    if (n == own_memory_.size()) own_memory_.push_back(std::make_unique<T[]>(rule_.state_width()));
-    T* own = own_memory_[n].get();
+  /// The row with this worker's own updates on top, or null: it has none that the cache lacks.
+  T* own_copy(std::uint32_t row, std::uint32_t slot) noexcept {
+    const std::uint32_t own = own_.find(row, slot);
+    return own == kNone ? nullptr : own_values_[own];
+  }
+
+  T* make_own(std::uint32_t row, std::uint32_t slot, const T* base) {
+    const std::uint32_t n = own_.insert(row, slot);
+    if (n == own_chunks_.size() * kRowsOfChunk) own_chunks_.emplace_back(kRowsOfChunk * rule_.state_width());
+    T* own = own_chunks_[n / kRowsOfChunk].data() + n % kRowsOfChunk * rule_.state_width();
     std::copy(base, base + rule_.state_width(), own);
-    own_index_.insert(row, static_cast<std::uint32_t>(n));
-    own_rows_.push_back(own);
+    own_values_.push_back(own);
     return own;
   }
 
   /// Where the additions to a row add up in this clock.
-  T* update_of(std::uint32_t row) {
-    if (!rule_.carries_seen() || current_.find(row) != RowIndex::kNone) return current_.at(row);
+  T* update_of(std::uint32_t row, std::uint32_t slot) {
+    if (!rule_.carries_seen() || current_.find(row, slot) != kNone) return current_.at(row, slot);
     check_readable(row);
-    const T* seen = rule_.gradients(state_of(row));
-    T* update = current_.at(row);
+    const T* seen = rule_.gradients(state_of(row, slot));
+    T* update = current_.at(row, slot);
     std::copy(seen, seen + width_, update + width_);
     return update;
   }
+
+  static constexpr std::size_t kRowsOfChunk = 64;
 
   const DomainCache<T>& cache_;
   const RowRule<T> rule_;
@@ -191,12 +253,15 @@ class WorkerView {
   const std::vector<bool>* readable_ = nullptr;
   const RowHomes homes_;
   const bool versioned_;
+  std::pmr::memory_resource* const memory_;
   Clock clock_ = -1;
+  AccessLearner learner_;
   UpdateBatch<T> current_;
+  const std::shared_ptr<SpareBatches<T>> spare_ = std::make_shared<SpareBatches<T>>();
   std::deque<std::shared_ptr<HandedBatch<T>>> pending_;  ///< own batches that some version may lack, oldest first
-  RowIndex own_index_;                                   ///< rows as this worker sees them because of its own updates
-  std::vector<T*> own_rows_;
-  std::vector<std::unique_ptr<T[]>> own_memory_;  ///< kept over clocks; spans point into it
+  TouchedRows own_;                                      ///< rows as this worker sees them because of its own updates
+  std::pmr::vector<T*> own_values_;                      ///< by position in own_
+  std::pmr::vector<std::pmr::vector<T>> own_chunks_;     ///< kept over clocks; spans point into them
   ObservedStaleness lags_;
 };
 

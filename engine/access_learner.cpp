@@ -1,0 +1,48 @@
+#include "engine/access_learner.h"
+
+namespace orrery {
+namespace {
+
+// A pattern that does not come back within so many plans, each a quarter longer, is not worth more of them; but rows of
+// an iteration that takes many clocks come back late, so as long as the plan may come to cover half of the table, the
+// memory is small against the table's.
+constexpr unsigned kPoorPlans = 12;
+
+}  // namespace
+
+void AccessLearner::missed(std::uint32_t row) {
+  ++misses_since_;
+  ++counts_.misses;
+  if (missed_.find(row) == kNone) missed_.insert(row, kNone);
+}
+
+bool AccessLearner::repeats() {
+  const std::uint64_t accesses = counts_.reads + counts_.adds - accesses_before_;
+  accesses_before_ += accesses;
+  poor_plans_ = plan_ != nullptr && 2 * misses_since_ > accesses ? poor_plans_ + 1 : 0;
+  return poor_plans_ < kPoorPlans || planned() < table_rows_ / 2;
+}
+
+std::shared_ptr<AccessSlots> AccessLearner::extended() {
+  if (!is_on_) return nullptr;
+  if (!repeats()) {
+    is_on_ = false;
+    counts_.given_up = 1;
+    return nullptr;
+  }
+  ++counts_.extensions;
+  const std::pmr::polymorphic_allocator<> allocator(memory_);
+  auto longer = plan_ == nullptr ? std::allocate_shared<AccessSlots>(allocator, table_rows_, memory_)
+                                 : std::allocate_shared<AccessSlots>(allocator, *plan_, memory_);
+  for (const std::uint32_t row : missed_.rows()) longer->enter(row);
+  return longer;
+}
+
+void AccessLearner::follow(std::shared_ptr<const AccessSlots> plan) {
+  plan_ = std::move(plan);
+  last_ = kNone;
+  missed_.clear();
+  misses_since_ = 0;
+}
+
+}  // namespace orrery

@@ -1,0 +1,68 @@
+// The learned part of a worker's access pattern (design section 6): which rows of a table it touches, each with a slot,
+// in the order of first touch. A planned access finds what the worker keeps of a row in an array, at the row's slot.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <vector>
+
+#include "engine/row_index.h"
+
+namespace orrery {
+
+/// Rows are found through pages of 256, so memory grows with the rows that are touched, not with the table. Filled by
+/// one thread; constant once it is shared.
+class AccessSlots {
+ public:
+  static constexpr std::uint32_t kNone = RowIndex::kNone;
+
+  /// For a table of `rows`. `memory` must outlive it.
+  explicit AccessSlots(std::uint32_t rows, std::pmr::memory_resource* memory = std::pmr::get_default_resource())
+      : page_of_((std::size_t{rows} >> kPageBits) + 1, kNone, memory), pages_(memory), rows_(memory) {}
+  /// A copy in other memory, to be extended.
+  AccessSlots(const AccessSlots& other, std::pmr::memory_resource* memory)
+      : page_of_(other.page_of_, memory), pages_(other.pages_, memory), rows_(other.rows_, memory) {}
+
+  std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(rows_.size()); }
+  std::uint32_t row(std::uint32_t slot) const noexcept { return rows_[slot]; }
+  /// The slot of a row, or kNone. Cost: two loads.
+  std::uint32_t find(std::uint32_t row) const noexcept {
+    const std::uint32_t page = page_of_[row >> kPageBits];
+    return page == kNone ? kNone : pages_[(std::size_t{page} << kPageBits) + (row & kPageMask)];
+  }
+  /// The same, when the row before it in the worker's order had the slot `last`: rows that come in the learned order
+  /// cost one comparison.
+  std::uint32_t find_after(std::uint32_t last, std::uint32_t row) const noexcept {
+    for (std::uint32_t guess = last; guess < rows_.size() && guess < last + 2; ++guess) {
+      if (rows_[guess] == row) return guess;
+    }
+    return find(row);
+  }
+
+  /// Gives the row the next slot unless it has one.
+  void enter(std::uint32_t row) {
+    std::uint32_t& page = page_of_[row >> kPageBits];
+    if (page == kNone) {
+      page = static_cast<std::uint32_t>(pages_.size() >> kPageBits);
+      pages_.resize(pages_.size() + (std::size_t{1} << kPageBits), kNone);
+    }
+    std::uint32_t& slot = pages_[(std::size_t{page} << kPageBits) + (row & kPageMask)];
+    if (slot != kNone) return;
+    slot = size();
+    rows_.push_back(row);
+  }
+  void enter_all(const AccessSlots& other) {
+    for (const std::uint32_t row : other.rows_) enter(row);
+  }
+
+ private:
+  static constexpr unsigned kPageBits = 8;
+  static constexpr std::uint32_t kPageMask = (1U << kPageBits) - 1;
+
+  std::pmr::vector<std::uint32_t> page_of_;  ///< by row / 256
+  std::pmr::vector<std::uint32_t> pages_;    ///< slots
+  std::pmr::vector<std::uint32_t> rows_;     ///< by slot
+};
+
+}  // namespace orrery
