@@ -17,9 +17,9 @@ void AccessLearner::missed(std::uint32_t row) {
 }
 
 bool AccessLearner::repeats() {
-  const std::uint64_t accesses = counts_.reads + counts_.adds - accesses_before_;
-  accesses_before_ += accesses;
-  poor_plans_ = plan_ != nullptr && 2 * misses_since_ > accesses ? poor_plans_ + 1 : 0;
+  const std::uint64_t adds = counts_.adds - adds_before_;
+  adds_before_ += adds;
+  poor_plans_ = plan_ != nullptr && 2 * misses_since_ > adds ? poor_plans_ + 1 : 0;
   return poor_plans_ < kPoorPlans || planned() < table_rows_ / 2;
 }
 
@@ -40,7 +40,6 @@ std::shared_ptr<AccessSlots> AccessLearner::extended() {
 
 void AccessLearner::follow(std::shared_ptr<const AccessSlots> plan) {
   plan_ = std::move(plan);
-  last_ = kNone;
   missed_.clear();
   misses_since_ = 0;
 }

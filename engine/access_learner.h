@@ -1,4 +1,4 @@
-// Learns which rows one worker touches, and counts how well what was learned serves it (design section 6). The dynamic
+// Learns which rows one worker adds to, and counts how well what was learned serves it (design section 6). The dynamic
 // path notes rows that the plan lacks; between clocks, once enough accesses have missed to pay for it, the plan grows by
 // them. A plan only grows, so what was found by slot before is found by the same slot after.
 #pragma once
@@ -17,8 +17,8 @@ namespace orrery {
 /// What is known of accesses to a table, over some workers.
 struct AccessCounts {
   std::uint64_t reads = 0, adds = 0;
-  std::uint64_t misses = 0;      ///< accesses to rows outside the plan as it was then, the first clock's included
-  std::uint64_t rows = 0;        ///< in plans
+  std::uint64_t misses = 0;      ///< adds to rows outside the plan as it was then, the first clock's included
+  std::uint64_t rows = 0;        ///< in plans of workers
   std::uint64_t extensions = 0;  ///< of plans, the first plans included
   std::uint64_t given_up = 0;    ///< workers whose accesses do not repeat
   void add(const AccessCounts& other) {
@@ -43,24 +43,21 @@ class AccessLearner {
   /// Without learning every access takes the dynamic path and nothing is noted. Before the first clock.
   void switch_off() { is_on_ = false; }
 
-  /// The slot of a row that is read or added to, or kNone: then the dynamic path serves it.
-  std::uint32_t read(std::uint32_t row) {
-    ++counts_.reads;
-    return slot(row);
-  }
-  std::uint32_t add(std::uint32_t row) {
+  void count_read() noexcept { ++counts_.reads; }
+  /// An add to a row with this slot in the plan; kNone: it has none.
+  void count_add(std::uint32_t row, std::uint32_t slot) {
     ++counts_.adds;
-    return slot(row);
+    if (slot == kNone && is_on_) missed(row);
   }
 
-  /// Have so many accesses missed since the plan was made that a longer one pays? It costs about as much as a quarter
-  /// as many dynamic accesses as it has rows.
+  /// Have so many adds missed since the plan was made that a longer one pays? It costs about as much as a quarter as
+  /// many dynamic adds as it has rows.
   bool is_due() const noexcept { return pays(misses_since_, planned()); }
   static bool pays(std::uint64_t misses, std::uint64_t planned) { return misses > 0 && misses >= planned / 4; }
   std::uint64_t misses_since() const noexcept { return misses_since_; }
   std::uint32_t planned() const noexcept { return plan_ == nullptr ? 0 : plan_->size(); }
   /// A copy of the plan with the missed rows, in the order of their first touch, to be followed next. Null when
-  /// accesses do not repeat: then nothing is learned any more.
+  /// they do not repeat: then nothing is learned any more.
   std::shared_ptr<AccessSlots> extended();
   const std::shared_ptr<const AccessSlots>& plan() const noexcept { return plan_; }
   void follow(std::shared_ptr<const AccessSlots> plan);
@@ -72,14 +69,6 @@ class AccessLearner {
   }
 
  private:
-  std::uint32_t slot(std::uint32_t row) {
-    if (plan_ != nullptr) {
-      const std::uint32_t found = plan_->find_after(last_, row);
-      if (found != kNone) return last_ = found;
-    }
-    if (is_on_) missed(row);
-    return kNone;
-  }
   void missed(std::uint32_t row);
   bool repeats();
 
@@ -87,11 +76,10 @@ class AccessLearner {
   std::pmr::memory_resource* const memory_;
   bool is_on_ = true;
   std::shared_ptr<const AccessSlots> plan_;  ///< null: none yet, or given up
-  std::uint32_t last_ = kNone;               ///< slot of the last planned access
   TouchedRows missed_;                       ///< rows outside the plan, since it was made
   std::uint64_t misses_since_ = 0;
-  std::uint64_t accesses_before_ = 0;  ///< when the plan was made
-  unsigned poor_plans_ = 0;            ///< in a row, of which most accesses missed
+  std::uint64_t adds_before_ = 0;  ///< when the plan was made
+  unsigned poor_plans_ = 0;        ///< in a row, of which most adds missed
   AccessCounts counts_;
 };
 

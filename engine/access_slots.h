@@ -1,4 +1,4 @@
-// The learned part of a worker's access pattern (design section 6): which rows of a table it touches, each with a slot,
+// The learned part of a worker's access pattern (design section 6): which rows of a table it adds to, each with a slot,
 // in the order of first touch. A planned access finds what the worker keeps of a row in an array, at the row's slot.
 #pragma once
 
@@ -26,20 +26,11 @@ class AccessSlots {
 
   std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(rows_.size()); }
   std::uint32_t row(std::uint32_t slot) const noexcept { return rows_[slot]; }
-  /// The slot of a row, or kNone. Cost: two loads.
+  /// The slot of a row, or kNone. Cost: two loads, of which one is of a short array.
   std::uint32_t find(std::uint32_t row) const noexcept {
     const std::uint32_t page = page_of_[row >> kPageBits];
     return page == kNone ? kNone : pages_[(std::size_t{page} << kPageBits) + (row & kPageMask)];
   }
-  /// The same, when the row before it in the worker's order had the slot `last`: rows that come in the learned order
-  /// cost one comparison.
-  std::uint32_t find_after(std::uint32_t last, std::uint32_t row) const noexcept {
-    for (std::uint32_t guess = last; guess < rows_.size() && guess < last + 2; ++guess) {
-      if (rows_[guess] == row) return guess;
-    }
-    return find(row);
-  }
-
   /// Gives the row the next slot unless it has one.
   void enter(std::uint32_t row) {
     std::uint32_t& page = page_of_[row >> kPageBits];
@@ -51,9 +42,6 @@ class AccessSlots {
     if (slot != kNone) return;
     slot = size();
     rows_.push_back(row);
-  }
-  void enter_all(const AccessSlots& other) {
-    for (const std::uint32_t row : other.rows_) enter(row);
   }
 
  private:

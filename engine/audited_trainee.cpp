@@ -83,6 +83,16 @@ void AuditedTrainee::clocks_moved(const ClockTree& clocks) {
   inner_.clocks_moved(clocks);
 }
 
+std::size_t AuditedTrainee::settle_parts(Clock clock) {
+  own_parts_ = tables_.settle_parts(clock);
+  return own_parts_ + inner_.settle_parts(clock);
+}
+
+void AuditedTrainee::settle(Clock clock, std::size_t part) {
+  if (part < own_parts_) return tables_.settle(clock, part);
+  inner_.settle(clock, part - own_parts_);
+}
+
 void AuditedTrainee::commit(Clock clock, std::span<const Bytes> partials) {
   tables_.commit(clock);
   inner_.commit(clock, partials);

@@ -31,6 +31,8 @@ class AuditedTrainee final : public Trainee {
   void message_arrived(const Message& message, const ClockTree& clocks) override;
   void clocks_moved(const ClockTree& clocks) override;
   Bytes pack_partial(Clock clock) override { return inner_.pack_partial(clock); }
+  std::size_t settle_parts(Clock clock) override;
+  void settle(Clock clock, std::size_t part) override;
   void commit(Clock clock, std::span<const Bytes> partials) override;
   bool may_begin(Clock clock) override;
   bool may_end(Clock clock) override;
@@ -61,6 +63,7 @@ class AuditedTrainee final : public Trainee {
   TableStore tables_;
   Table<std::int64_t>& rows_;
   const NodeId node_;
+  std::size_t own_parts_ = 0;  ///< of the settlement under way
   Clock start_ = 0;           ///< the checker counts from here
   std::vector<Clock> begun_;  ///< by worker of the cluster: its clock under way
 };

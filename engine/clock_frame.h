@@ -44,6 +44,7 @@ struct PendingUnit {
   WorkerTurn* turn = nullptr;
   Visit* visits = nullptr;  ///< one for each of unit.blocks
   DomainId domain = 0;
+  bool is_settlement = false;  ///< part unit.index of Program::settle() of unit.clock, and no unit of the schedule
 };
 
 /// A worker's part of one clock.

@@ -17,7 +17,8 @@ ClockKeeper::ClockKeeper(const WorkerMap& map, Schedule& schedule, Program& prog
       next_open_(settings_.start),
       node_done_(settings_.start),
       committed_(settings_.start),
-      limit_(settings_.start) {}
+      limit_(settings_.start),
+      settled_(settings_.start) {}
 
 void ClockKeeper::post(ClockEvent event, ReadyList& ready) {
   {
@@ -62,13 +63,17 @@ void ClockKeeper::process(ClockEvent& event, ReadyList& ready) {
     case ClockEvent::Kind::node_clock:
       tree_.node_reached(event.node, event.clock);
       break;
+    case ClockEvent::Kind::settled:
+      is_settling_ = false;
+      ++settled_;
+      break;
     case ClockEvent::Kind::message:
       receive(event.message);
       break;
   }
   hand_in_partials();
   program_.clocks_moved(tree_);
-  commit_finished_clocks();
+  commit_finished_clocks(ready);
   open_clocks(ready);
   if (run_is_over()) settings_.run_over(run_);
 }
@@ -116,8 +121,9 @@ std::vector<Bytes>& ClockKeeper::partials_of(Clock clock) {
   return of_nodes;
 }
 
-void ClockKeeper::commit_finished_clocks() {
+void ClockKeeper::commit_finished_clocks(ReadyList& ready) {
   for (; committed_ < std::min(tree_.cluster(), node_done_); ++committed_) {
+    if (!is_settled(committed_, ready)) return;
     program_.commit(committed_, partials_of(committed_));
     partials_.erase(committed_);
     // All units of the clock are over here, so nobody but the ends of chains points into its frame.
@@ -125,6 +131,30 @@ void ClockKeeper::commit_finished_clocks() {
     frame->second->retire(chain_ends_);
     frames_.erase(frame);
   }
+}
+
+// Settling is work for all threads: its parts go through the queues as units do, and the last one done is an event.
+bool ClockKeeper::is_settled(Clock clock, ReadyList& ready) {
+  if (is_settling_) return false;
+  if (map_.nodes() > 1 || settings_.bound > 0 || clock < settled_) return true;
+  const std::size_t parts = program_.settle_parts(clock);
+  if (parts <= 1) {
+    if (parts == 1) program_.settle(clock, 0);
+    ++settled_;
+    return true;
+  }
+  if (parts_.size() < parts) parts_.resize(parts);
+  parts_left_.store(parts);
+  is_settling_ = true;
+  for (std::size_t part = 0; part < parts; ++part) {
+    PendingUnit& unit = parts_[part];
+    unit.is_settlement = true;
+    unit.unit.clock = clock;
+    unit.unit.index = static_cast<std::uint32_t>(part);
+    unit.domain = static_cast<DomainId>(part % map_.domains());
+    ready.push_back(&unit);
+  }
+  return false;
 }
 
 // Opens every clock that some worker of this node has reached, that the bound allows and whose parameters are here.

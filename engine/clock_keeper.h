@@ -3,6 +3,7 @@
 // nobody waiting.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <map>
@@ -25,6 +26,7 @@ struct ClockEvent {
     begin,       ///< run to `clock`
     tick,        ///< `worker` has finished its clock
     node_clock,  ///< all workers of `node` have finished the clocks below `clock`
+    settled,     ///< all parts of the settlement under way are done
     message      ///< another node's partial, or a message of its program
   };
   Kind kind = Kind::begin;
@@ -50,6 +52,9 @@ class ClockKeeper {
   /// @throws what plan() or commit() throws; the keeper is then spent.
   void post(ClockEvent event, ReadyList& ready);
 
+  /// A part of a settlement is done. Any thread. @return true for the last one: then post `settled`.
+  bool settled_part() { return parts_left_.fetch_sub(1) == 1; }
+
   const ClockTree& tree() const noexcept { return tree_; }
   /// For the calling thread between runs and in a replay, when nobody processes.
   ClockFrame* frame_of(Clock clock);
@@ -62,7 +67,8 @@ class ClockKeeper {
   void receive(Message& message);
   void hand_in_partials();
   std::vector<Bytes>& partials_of(Clock clock);
-  void commit_finished_clocks();
+  void commit_finished_clocks(ReadyList& ready);
+  bool is_settled(Clock clock, ReadyList& ready);
   void open_clocks(ReadyList& ready);
   void open(Clock clock, ReadyList& ready);
 
@@ -82,6 +88,10 @@ class ClockKeeper {
   std::map<Clock, std::vector<Bytes>> partials_;
   std::vector<ChainEnd> chain_ends_;
   Clock next_open_, node_done_, committed_, limit_;
+  Clock settled_;  ///< clocks below it are
+  bool is_settling_ = false;
+  std::deque<PendingUnit> parts_;  ///< of the settlement under way
+  std::atomic<std::size_t> parts_left_{0};
   Clock run_start_ = 0;
   std::uint64_t run_ = 0;
 };

@@ -59,13 +59,24 @@ struct Executor::Impl {
 
   void run_and_finish(PendingUnit& pending, UnitCounts& counts, ReadyList& ready) {
     try {
-      run_unit(pending, counts);
-      finish(pending, ready);
+      if (pending.is_settlement) {
+        settle(pending, counts, ready);
+      } else {
+        run_unit(pending, counts);
+        finish(pending, ready);
+      }
     } catch (...) {
       // Every exception of an algorithm comes here and is rethrown by run(): nothing is swallowed.
       fail(std::current_exception());
       ready.clear();
     }
+  }
+
+  void settle(PendingUnit& part, UnitCounts& counts, ReadyList& ready) {
+    const auto start = std::chrono::steady_clock::now();
+    program.settle(part.unit.clock, part.unit.index);
+    counts.busy_seconds += seconds_between(start, std::chrono::steady_clock::now());
+    if (clocks.settled_part()) clocks.post(event_of(ClockEvent::Kind::settled), ready);
   }
 
   void run_unit(PendingUnit& pending, UnitCounts& counts) {
@@ -227,8 +238,19 @@ struct Executor::Impl {
       ready.erase(place);
       run_unit(*pending, counts);
       finish(*pending, ready);
+      settle_now(counts, ready);
     }
     if (!clocks.run_is_over()) throw Error(ErrorKind::internal, "replay: the trace ends before the run does");
+  }
+
+  void settle_now(UnitCounts& counts, ReadyList& ready) {
+    for (;;) {
+      const auto part = std::find_if(ready.begin(), ready.end(), [](const PendingUnit* p) { return p->is_settlement; });
+      if (part == ready.end()) return;
+      PendingUnit& found = **part;
+      ready.erase(part);
+      settle(found, counts, ready);
+    }
   }
 
   std::vector<Bytes> exchange(Bytes mine) {

@@ -45,6 +45,11 @@ class Program {
   /// sent when it is empty. In clock order. At staleness > 0 units of later clocks may be running.
   virtual Bytes pack_partial(Clock /*clock*/) { return {}; }
 
+  /// On one node at staleness 0: work between the last unit of `clock` and commit(), in so many parts, which may
+  /// overlap each other and nothing else. settle_parts() is alone.
+  virtual std::size_t settle_parts(Clock /*clock*/) { return 0; }
+  virtual void settle(Clock /*clock*/, std::size_t /*part*/) {}
+
   /// Every worker of every node has finished `clock`; partials[n] is what node n packed. Called once for every clock,
   /// in clock order, on every node, with the same bytes. At staleness 0 no unit runs meanwhile.
   virtual void commit(Clock /*clock*/, std::span<const Bytes> /*partials*/) {}

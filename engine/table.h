@@ -24,6 +24,7 @@
 #include "engine/combining_tree.h"
 #include "engine/domain_cache.h"
 #include "engine/error.h"
+#include "engine/settlement.h"
 #include "engine/table_base.h"
 #include "engine/types.h"
 #include "engine/unit.h"
@@ -41,7 +42,6 @@ class Table final : public TableBase {
   Table(TableSpec spec, Clock bound, RowDelivery delivery, const WorkerMap& map, const Topology& topology, bool learns)
       : TableBase(std::move(spec), bound, delivery, map),
         rule_(spec_.rule, spec_.width, versioned()),
-        tree_(map),
         first_worker_(map.first_worker(map.this_node())),
         view_of_worker_(map.workers()),
         applied_of_worker_(map.workers(), 0),
@@ -59,6 +59,9 @@ class Table final : public TableBase {
       view_of_worker_[w] = &**views_.back();
       if (!learns) view(w).learner().switch_off();
     }
+    std::vector<WorkerView<T>*> views;
+    for (const auto& view : views_) views.push_back(&**view);
+    settlement_ = std::make_unique<Settlement<T>>(map, spec_.rows, rule_.update_width(), std::move(views));
   }
 
   /// The row as this unit's worker may see it: all updates that rules 1 to 6 of the design's section 5 promise, its own
@@ -119,8 +122,17 @@ class Table final : public TableBase {
       const std::lock_guard lock(handed_mutex_);
       handed_.push_back(std::move(batch));
     } else {
-      tree_.arrive(worker, [&](WorkerId left, WorkerId right) { batch_of(left).merge(batch_of(right)); });
+      settlement_->worker_ended(worker);
     }
+  }
+
+  std::size_t settle_parts(Clock clock) override {
+    if (!is_settled_in_parts()) return 0;
+    parts_ = settlement_->begin(clock, [&](std::uint32_t row, const T* sum) { apply_to_all(row, sum); });
+    return parts_;
+  }
+  void settle(Clock clock, std::size_t part) override {
+    settlement_->settle(clock, part, parts_, [&](std::uint32_t row, const T* sum) { apply_to_all(row, sum); });
   }
 
   Bytes save() const override {
@@ -139,7 +151,7 @@ class Table final : public TableBase {
   void pack_updates(Clock clock, NodeId home, Bytes& out) override {
     const std::uint32_t first = homes_.first(home), last = homes_.first(home + 1);
     if (!versioned()) {
-      for (const Subtree at : tree_.largest()) batch_of(tree_.first_worker(at)).pack(first, last, out);
+      for (const auto& [at, batch] : settlement_->subtrees(clock)) batch->pack(first, last, out);
       return;
     }
     take_handed();
@@ -210,24 +222,19 @@ class Table final : public TableBase {
   }
 
   void apply_settled(Clock clock) override {
-    if (homes_.has_rows(here())) {
-      auto& arrived = arrived_[clock];
-      std::map<Subtree, UpdateBatch<T>*> parts;
-      for (const Subtree at : tree_.largest()) parts.emplace(at, &batch_of(tree_.first_worker(at)));
-      for (auto& [at, batch] : arrived) parts.emplace(at, &batch);
-      const UpdateBatch<T>& all =
-          *tree_.finish(std::move(parts), [](UpdateBatch<T>& left, const UpdateBatch<T>& right) { left.merge(right); });
+    if (homes_.has_rows(here()) && !is_settled_in_parts()) {
+      std::map<Subtree, UpdateBatch<T>*> parts = settlement_->subtrees(clock);
+      for (auto& [at, batch] : arrived_[clock]) parts.emplace(at, &batch);
+      const UpdateBatch<T>& all = settlement_->finish(std::move(parts));
       for (std::size_t i = 0; i < all.rows().size(); ++i) {
         const std::uint32_t row = all.rows()[i];
         if (!is_home_of(row)) continue;  // sent to its home, from where it comes back
-        for (const auto& cache : caches_) rule_.apply((**cache).values(row), all.values(i));
+        apply_to_all(row, all.values(i));
         row_changed(row);
       }
     }
-    for (const auto& view : views_) (**view).begin_settled();
     arrived_.erase(clock);
-    tree_.reset();
-    learn();
+    settlement_->end();
   }
 
   void connected() override {
@@ -243,27 +250,10 @@ class Table final : public TableBase {
   // Two loads that may be from another domain's memory; all that follows is in the worker's own.
   WorkerView<T>& view(WorkerId worker) const { return *view_of_worker_[worker]; }
   DomainCache<T>& cache(DomainId domain) const { return **caches_[domain]; }
-  UpdateBatch<T>& batch_of(WorkerId worker) { return view(worker).current(); }
 
-  // Settled: all workers together, because batches merge into those of others, whose plans must hold the rows too.
-  void learn() {
-    std::uint64_t misses = 0, planned = 0;
-    for (const auto& view : views_) {
-      misses += (**view).learner().misses_since();
-      planned += (**view).learner().planned();
-    }
-    if (!AccessLearner::pays(misses, planned)) return;
-    std::vector<std::shared_ptr<AccessSlots>> plans;
-    for (const auto& view : views_) plans.push_back((**view).learner().extended());
-    for (std::size_t v = 0; v < plans.size(); ++v) {
-      tree_.arrive(first_worker_ + static_cast<WorkerId>(v), [&](WorkerId left, WorkerId right) {
-        const auto& from = plans[right - first_worker_];
-        auto& to = plans[left - first_worker_];
-        if (from != nullptr && to != nullptr) to->enter_all(*from);
-      });
-    }
-    tree_.reset();
-    for (std::size_t v = 0; v < plans.size(); ++v) (**views_[v]).follow(std::move(plans[v]));
+  bool is_settled_in_parts() const noexcept { return !versioned() && is_alone() && settlement_->is_planned(); }
+  void apply_to_all(std::uint32_t row, const T* sum) {
+    for (const auto& cache : caches_) rule_.apply((**cache).values(row), sum);
   }
 
   void take_handed() {
@@ -356,11 +346,12 @@ class Table final : public TableBase {
 
   const RowRule<T> rule_;
   std::vector<std::unique_ptr<DomainPool>> pools_;  ///< by domain: what its workers' views allocate
-  CombiningTree tree_;
   const WorkerId first_worker_;
   std::vector<std::unique_ptr<LocalObject<DomainCache<T>>>> caches_;  ///< by domain
   std::vector<WorkerView<T>*> view_of_worker_;                        ///< by worker of the cluster; null: elsewhere
   std::vector<std::unique_ptr<LocalObject<WorkerView<T>>>> views_;    ///< by worker of this node
+  std::unique_ptr<Settlement<T>> settlement_;                         ///< of settled tables
+  std::size_t parts_ = 0;                                             ///< of the settlement under way
 
   std::mutex handed_mutex_;
   std::vector<std::shared_ptr<Handed>> handed_;

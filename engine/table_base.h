@@ -68,6 +68,9 @@ class TableBase {
   void connect(Outbox& outbox, std::uint32_t number, Clock start);
   /// The worker has ended its clock: its updates are handed over. On the thread that ended it; overlaps units.
   virtual void worker_ended(WorkerId worker, Clock clock) = 0;
+  /// See Program::settle_parts() and settle().
+  virtual std::size_t settle_parts(Clock clock) = 0;
+  virtual void settle(Clock clock, std::size_t part) = 0;
   /// All workers of this node have ended the clock: other homes get their updates. Overlaps units.
   void node_ended(Clock clock);
   void message_arrived(const Message& message, const ClockTree& clocks);

@@ -80,6 +80,20 @@ void TableStore::clocks_moved(const ClockTree& clocks) {
   for (const auto& table : tables_) table->clocks_moved(clocks);
 }
 
+std::size_t TableStore::settle_parts(Clock clock) {
+  parts_.clear();
+  std::size_t all = 0;
+  for (const auto& table : tables_) all += parts_.emplace_back(table->settle_parts(clock));
+  return all;
+}
+
+void TableStore::settle(Clock clock, std::size_t part) {
+  for (std::size_t t = 0; t < tables_.size(); ++t) {
+    if (part < parts_[t]) return tables_[t]->settle(clock, part);
+    part -= parts_[t];
+  }
+}
+
 void TableStore::commit(Clock clock) {
   for (const auto& table : tables_) table->commit(clock);
 }

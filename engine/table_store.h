@@ -57,6 +57,8 @@ class TableStore {
   void node_ended(Clock clock);
   void message_arrived(const Message& message, const ClockTree& clocks);
   void clocks_moved(const ClockTree& clocks);
+  std::size_t settle_parts(Clock clock);
+  void settle(Clock clock, std::size_t part);
   void commit(Clock clock);
   bool may_begin(Clock clock);
   bool may_end(Clock clock);
@@ -75,6 +77,7 @@ class TableStore {
   const WorkerMap map_;
   std::optional<Clock> bound_;
   std::vector<std::unique_ptr<TableBase>> tables_;
+  std::vector<std::size_t> parts_;  ///< of the settlement under way, by table
   std::map<NodeId, ObservedStaleness> observed_of_others_;
 };
 
@@ -90,6 +93,8 @@ class OnTables : public Base {
     tables_.message_arrived(message, clocks);
   }
   void clocks_moved(const ClockTree& clocks) override { tables_.clocks_moved(clocks); }
+  std::size_t settle_parts(Clock clock) override { return tables_.settle_parts(clock); }
+  void settle(Clock clock, std::size_t part) override { tables_.settle(clock, part); }
   void commit(Clock clock, std::span<const Bytes>) override { tables_.commit(clock); }
   bool may_begin(Clock clock) override { return tables_.may_begin(clock); }
   bool may_end(Clock clock) override { return tables_.may_end(clock); }

@@ -1,4 +1,4 @@
-// The rows that a worker has touched in one clock, each with its position in the order of first touch. A planned row is
+// Rows that a worker has touched in one clock, each with its position in the order of first touch. A planned row is
 // found by its slot (design section 6), any other by hash.
 #pragma once
 

@@ -41,8 +41,8 @@ class UpdateBatch {
   std::uint32_t find(std::uint32_t row, std::uint32_t slot) const noexcept { return touched_.find(row, slot); }
 
   /// The sum for `row`, zero when it is new. Valid until the next call.
-  T* at(std::uint32_t row) { return at(row, touched_.slot_of(row)); }
-  T* at(std::uint32_t row, std::uint32_t slot) {
+  T* at(std::uint32_t row) {
+    const std::uint32_t slot = touched_.slot_of(row);
     std::uint32_t position = touched_.find(row, slot);
     if (position == kNone) {
       position = touched_.insert(row, slot);
@@ -60,10 +60,15 @@ class UpdateBatch {
         T* mine = values_.data() + std::size_t{position} * width_;
         for (std::uint32_t d = 0; d < width_; ++d) mine[d] += theirs[d];
       } else {
-        touched_.insert(row, slot);
-        values_.insert(values_.end(), theirs, theirs + width_);
+        append(row, slot, theirs);
       }
     }
+  }
+
+  /// A row that is not there, with its sum.
+  void append(std::uint32_t row, std::uint32_t slot, const T* values) {
+    touched_.insert(row, slot);
+    values_.insert(values_.end(), values, values + width_);
   }
 
   void clear() noexcept {

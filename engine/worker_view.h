@@ -24,6 +24,7 @@
 #include "engine/touched_rows.h"
 #include "engine/types.h"
 #include "engine/update_batch.h"
+#include "engine/update_records.h"
 #include "engine/update_rule.h"
 
 namespace orrery {
@@ -96,7 +97,9 @@ class WorkerView {
         homes_(homes),
         versioned_(versioned),
         memory_(memory),
+        may_have_own_(spec.rows / 64 + std::size_t{1}, 0, memory),
         learner_(spec.rows, memory),
+        records_(rule.state_width(), rule.update_width(), memory),
         current_(rule.update_width(), memory),
         own_(memory),
         own_values_(memory),
@@ -112,12 +115,13 @@ class WorkerView {
     begin(clock);
     check_readable(row);
     note_lag(row);
-    return {state_of(row, learner_.read(row)), width_};
+    learner_.count_read();
+    return {may_have_own(row) ? state_of(row, records_.slot_of(row)) : of_cache(row), width_};
   }
   void add(Clock clock, std::uint32_t row, std::span<const T> delta) {
     ORRERY_HEAVY_CHECK(row < rows_ && delta.size() == width_);
     begin(clock);
-    const std::uint32_t slot = learner_.add(row);
+    const std::uint32_t slot = records_.slot_of(row);
     T* sum = update_of(row, slot);
     for (std::uint32_t d = 0; d < width_; ++d) sum[d] += delta[d];
     if (T* own = own_copy(row, slot)) rule_.apply_fresh(own, delta.data());
@@ -125,28 +129,32 @@ class WorkerView {
   void add(Clock clock, std::uint32_t row, std::uint32_t column, T delta) {
     ORRERY_HEAVY_CHECK(row < rows_ && column < width_);
     begin(clock);
-    const std::uint32_t slot = learner_.add(row);
+    const std::uint32_t slot = records_.slot_of(row);
     update_of(row, slot)[column] += delta;
     if (T* own = own_copy(row, slot)) rule_.apply_fresh(own, column, delta);
   }
 
-  /// The updates of the clock under way.
-  UpdateBatch<T>& current() noexcept { return current_; }
+  /// What was added in the clock under way: to planned rows, and to others.
+  UpdateRecords<T>& records() noexcept { return records_; }
+  const UpdateRecords<T>& records() const noexcept { return records_; }
+  UpdateBatch<T>& unplanned() noexcept { return current_; }
   /// Settled: the updates have been applied, and the next clock begins.
   void begin_settled() { current_.clear(); }
   /// Follows what was learned, between clocks: no update is under way.
   void follow(std::shared_ptr<const AccessSlots> plan) {
     ORRERY_CHECK(current_.empty());
-    current_.follow(plan);
     own_.clear();
-    own_.follow(plan);
+    for (std::uint32_t slot = 0; plan != nullptr && slot < plan->size(); ++slot) note_own(plan->row(slot));
+    records_.follow(plan);
+    records_.begin(std::max<Clock>(clock_, 0));
+    planned_since_ = clock_;
     learner_.follow(std::move(plan));
   }
   /// The worker has ended `clock`; it goes on adding these updates itself until every version has them.
   std::shared_ptr<HandedBatch<T>> hand_over(WorkerId worker, Clock clock, NodeId homes) {
-    auto batch =
-        std::allocate_shared<HandedBatch<T>>(std::pmr::polymorphic_allocator<>(memory_), worker, clock,
-                                             std::exchange(current_, next_batch()), homes, memory_, spare_);
+    begin(clock);
+    auto batch = std::allocate_shared<HandedBatch<T>>(std::pmr::polymorphic_allocator<>(memory_), worker, clock,
+                                                      take_updates(), homes, memory_, spare_);
     if (!batch->updates.empty()) pending_.push_back(batch);
     return batch;
   }
@@ -155,11 +163,22 @@ class WorkerView {
  private:
   static constexpr std::uint32_t kNone = TouchedRows::kNone;
 
-  UpdateBatch<T> next_batch() {
+  UpdateBatch<T> take_updates() {
     std::optional<UpdateBatch<T>> spare = spare_->take();
-    UpdateBatch<T> next = spare ? std::move(*spare) : UpdateBatch<T>(rule_.update_width(), memory_);
-    next.follow(learner_.plan());
-    return next;
+    UpdateBatch<T> updates = spare ? std::move(*spare) : UpdateBatch<T>(rule_.update_width(), memory_);
+    if (records_.plan() == nullptr) {
+      std::swap(updates, current_);
+      return updates;
+    }
+    updates.follow(records_.plan());
+    for (const std::uint32_t slot : records_.added()) {
+      updates.append(records_.plan()->row(slot), slot, records_.sum(slot));
+    }
+    for (std::size_t i = 0; i < current_.rows().size(); ++i) {
+      updates.append(current_.rows()[i], kNone, current_.values(i));
+    }
+    current_.clear();
+    return updates;
   }
 
   void begin(Clock clock) {
@@ -167,10 +186,19 @@ class WorkerView {
     clock_ = clock;
     own_.clear();
     own_values_.clear();
-    if (!versioned_) return;  // Table learns between clocks, for all workers together
-    if (learner_.is_due()) follow(learner_.extended());
-    // acquire: pairs with the release where a batch is applied (Table); every version from now on holds it.
-    while (!pending_.empty() && pending_.front()->applied.load(std::memory_order_acquire)) pending_.pop_front();
+    if (versioned_) {  // else Table learns between clocks, for all workers together
+      if (learner_.is_due()) follow(learner_.extended());
+      // acquire: pairs with the release where a batch is applied (Table); every version from now on holds it.
+      while (!pending_.empty() && pending_.front()->applied.load(std::memory_order_acquire)) pending_.pop_front();
+    }
+    records_.begin(clock);
+  }
+
+  // A row that this worker has never added to is as the cache has it: one bit says so.
+  bool may_have_own(std::uint32_t row) const noexcept { return (may_have_own_[row / 64] >> (row % 64) & 1) != 0; }
+  void note_own(std::uint32_t row) noexcept { may_have_own_[row / 64] |= std::uint64_t{1} << (row % 64); }
+  const T* of_cache(std::uint32_t row) const {
+    return versioned_ ? cache_.read_version(row).values : cache_.read(row);
   }
 
   void check_readable(std::uint32_t row) const {
@@ -181,8 +209,11 @@ class WorkerView {
   }
 
   void note_lag(std::uint32_t row) {
-    const Clock frontier = versioned_ ? cache_.frontier(homes_.of(row)) : clock_;
-    const Clock lag = std::clamp<Clock>(clock_ - frontier, 0, ObservedStaleness::kBuckets - 1);
+    if (!versioned_) {
+      ++lags_.counts[0];
+      return;
+    }
+    const Clock lag = std::clamp<Clock>(clock_ - cache_.frontier(homes_.of(row)), 0, ObservedStaleness::kBuckets - 1);
     ++lags_.counts[static_cast<std::size_t>(lag)];
   }
 
@@ -194,10 +225,10 @@ class WorkerView {
 
   const T* of_settled(std::uint32_t row, std::uint32_t slot) {
     const T* base = cache_.read(row);
-    const std::uint32_t mine = current_.find(row, slot);
-    if (mine == kNone) return base;
+    const T* mine = sum_of_clock(row, slot);
+    if (mine == nullptr) return base;
     T* own = make_own(row, slot, base);
-    rule_.apply(own, current_.values(mine));
+    rule_.apply(own, mine);
     return own;
   }
 
@@ -208,41 +239,68 @@ class WorkerView {
       if (own == nullptr) own = make_own(row, slot, version.values);
       rule_.apply(own, update);
     };
-    for (const auto& batch : pending_) {
-      const std::uint32_t i = batch->updates.find(row, slot);
-      if (i == kNone) continue;
-      // relaxed: if the version holds the batch, its acquire in read_version() has made the number visible; if it does
-      // not, both 0 and a higher number say so.
-      const std::uint64_t first = batch->first_version[i].load(std::memory_order_relaxed);
-      if (first == 0 || first > version.number) lacks(batch->updates.values(i));
+    if (may_lack(slot)) {
+      for (const auto& batch : pending_) {
+        const std::uint32_t i = batch->updates.find(row, slot);
+        if (i == kNone) continue;
+        // relaxed: if the version holds the batch, its acquire in read_version() has made the number visible; if it
+        // does not, both 0 and a higher number say so.
+        const std::uint64_t first = batch->first_version[i].load(std::memory_order_relaxed);
+        if (first == 0 || first > version.number) lacks(batch->updates.values(i));
+      }
     }
-    if (const std::uint32_t mine = current_.find(row, slot); mine != kNone) lacks(current_.values(mine));
+    if (const T* mine = sum_of_clock(row, slot)) lacks(mine);
     return own != nullptr ? own : version.values;
+  }
+
+  /// May a batch that some version lacks hold the row? Not if the worker added to it before all of those.
+  bool may_lack(std::uint32_t slot) const {
+    if (pending_.empty()) return false;
+    const Clock oldest = pending_.front()->clock;
+    return slot == kNone || oldest < planned_since_ || records_.added_in(slot) >= UpdateRecords<T>::epoch_of(oldest);
+  }
+
+  /// What the worker added to the row in this clock, or null.
+  const T* sum_of_clock(std::uint32_t row, std::uint32_t slot) const noexcept {
+    if (slot != kNone) return records_.sum(slot);
+    const std::uint32_t mine = current_.find(row);
+    return mine == kNone ? nullptr : current_.values(mine);
   }
 
   /// The row with this worker's own updates on top, or null: it has none that the cache lacks.
   T* own_copy(std::uint32_t row, std::uint32_t slot) noexcept {
-    const std::uint32_t own = own_.find(row, slot);
+    if (slot != kNone) return records_.own(slot);
+    const std::uint32_t own = own_.find(row);
     return own == kNone ? nullptr : own_values_[own];
   }
 
   T* make_own(std::uint32_t row, std::uint32_t slot, const T* base) {
-    const std::uint32_t n = own_.insert(row, slot);
-    if (n == own_chunks_.size() * kRowsOfChunk) own_chunks_.emplace_back(kRowsOfChunk * rule_.state_width());
-    T* own = own_chunks_[n / kRowsOfChunk].data() + n % kRowsOfChunk * rule_.state_width();
+    T* own = slot != kNone ? records_.make_own(slot) : make_unplanned(row);
     std::copy(base, base + rule_.state_width(), own);
-    own_values_.push_back(own);
     return own;
+  }
+  T* make_unplanned(std::uint32_t row) {
+    const std::uint32_t n = own_.insert(row, kNone);
+    if (n == own_chunks_.size() * kRowsOfChunk) own_chunks_.emplace_back(kRowsOfChunk * rule_.state_width());
+    return own_values_.emplace_back(own_chunks_[n / kRowsOfChunk].data() + n % kRowsOfChunk * rule_.state_width());
   }
 
   /// Where the additions to a row add up in this clock.
   T* update_of(std::uint32_t row, std::uint32_t slot) {
-    if (!rule_.carries_seen() || current_.find(row, slot) != kNone) return current_.at(row, slot);
-    check_readable(row);
-    const T* seen = rule_.gradients(state_of(row, slot));
-    T* update = current_.at(row, slot);
-    std::copy(seen, seen + width_, update + width_);
-    return update;
+    learner_.count_add(row, slot);
+    if (rule_.carries_seen() && sum_of_clock(row, slot) == nullptr) {
+      check_readable(row);
+      const T* seen = rule_.gradients(state_of(row, slot));
+      T* update = sum_to_add(row, slot);
+      std::copy(seen, seen + width_, update + width_);
+      return update;
+    }
+    return sum_to_add(row, slot);
+  }
+  T* sum_to_add(std::uint32_t row, std::uint32_t slot) {
+    if (slot != kNone) return records_.sum_to_add(slot);
+    note_own(row);
+    return current_.at(row);
   }
 
   static constexpr std::size_t kRowsOfChunk = 64;
@@ -255,13 +313,16 @@ class WorkerView {
   const bool versioned_;
   std::pmr::memory_resource* const memory_;
   Clock clock_ = -1;
+  std::pmr::vector<std::uint64_t> may_have_own_;  ///< a bit for each row
   AccessLearner learner_;
-  UpdateBatch<T> current_;
-  const std::shared_ptr<SpareBatches<T>> spare_ = std::make_shared<SpareBatches<T>>();
+  UpdateRecords<T> records_;                             ///< of planned rows
+  Clock planned_since_ = 0;                              ///< records know nothing of clocks before
+  UpdateBatch<T> current_;                               ///< of others, in this clock
   std::deque<std::shared_ptr<HandedBatch<T>>> pending_;  ///< own batches that some version may lack, oldest first
-  TouchedRows own_;                                      ///< rows as this worker sees them because of its own updates
-  std::pmr::vector<T*> own_values_;                      ///< by position in own_
-  std::pmr::vector<std::pmr::vector<T>> own_chunks_;     ///< kept over clocks; spans point into them
+  const std::shared_ptr<SpareBatches<T>> spare_ = std::make_shared<SpareBatches<T>>();
+  TouchedRows own_;                                   ///< unplanned rows as this worker sees them
+  std::pmr::vector<T*> own_values_;                   ///< by position in own_
+  std::pmr::vector<std::pmr::vector<T>> own_chunks_;  ///< kept over clocks; spans point into them
   ObservedStaleness lags_;
 };
 

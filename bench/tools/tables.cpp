@@ -1,0 +1,324 @@
+// orrery_bench_tables: what access plans are worth, in whole iterations of three programs on tables.
+//
+//   orrery_bench_tables mf|lda|pagerank planned|unplanned|hashed STALENESS THREADS TOPOLOGY CLOCKS
+//
+// The programs touch a row for every rating, token or edge, as an author who thinks of nothing else would write them;
+// their sizes are those of IterStore's own kinds of work (Cui et al., SoCC 2014): 2 M ratings of 20,000 x 5,000 at rank
+// 16, 2 M tokens at 50 topics, 1.9 M edges. `hashed` is the same program on hashed_table.h. Prints a line {"iteration",
+// "seconds", "quality"} for every iteration (the time without evaluation) and {"result": …} with the median iteration
+// after the first three. The quality is that of the program, so that all stores can be seen to compute the same.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/tools/hashed_table.h"
+#include "engine/engine.h"
+#include "engine/error.h"
+#include "engine/executor.h"
+#include "engine/params.h"
+#include "engine/random.h"
+#include "engine/table_store.h"
+
+namespace orrery::bench {
+namespace {
+
+constexpr WorkerId kWorkers = 8;
+constexpr std::uint64_t kSeed = 7;
+
+RandomStream draws(std::uint64_t item) { return Random(kSeed, Purpose::generator).stream(0, item); }
+
+/// The program's data of one worker, and what it does with a store in a clock. Store: read(row), add(row, …).
+struct MatrixFactors {
+  using Value = float;
+  static constexpr std::uint32_t kUsers = 20000, kItems = 5000, kRank = 16, kRatings = 2000000;
+  static constexpr std::uint32_t kRows = kItems, kWidth = kRank;
+  struct Rating {
+    std::uint32_t user, item;
+    float value;
+  };
+
+  explicit MatrixFactors(WorkerId worker) {
+    RandomStream draw = draws(worker);
+    const std::uint32_t users = kUsers / kWorkers;
+    for (std::uint32_t u = 0; u < users * kRank; ++u) factors.push_back(0.3F * static_cast<float>(draw.uniform()));
+    for (std::uint32_t i = 0; i < kRatings / kWorkers; ++i) {
+      const auto user = static_cast<std::uint32_t>(std::uint64_t{i} * users / (kRatings / kWorkers));
+      ratings.push_back(
+          {user, static_cast<std::uint32_t>(draw.below(kItems)), 1 + 4 * static_cast<float>(draw.uniform())});
+    }
+  }
+  static void first_row(std::uint32_t row, std::span<float> values) {
+    RandomStream draw = draws(1000 + row);
+    for (float& value : values) value = 0.3F * static_cast<float>(draw.uniform());
+  }
+
+  template <class Store>
+  void run(Clock, Store& store) {
+    std::array<float, kRank> gain{};
+    squares = 0;
+    for (const Rating& rating : ratings) {
+      float* user = factors.data() + std::size_t{rating.user} * kRank;
+      const std::span<const float> item = store.read(rating.item);
+      float error = rating.value;
+      for (std::uint32_t d = 0; d < kRank; ++d) error -= user[d] * item[d];
+      squares += double{error} * error;
+      for (std::uint32_t d = 0; d < kRank; ++d) {
+        gain[d] = kStep / kWorkers * error * user[d];
+        user[d] += kStep * error * item[d];
+      }
+      store.add(rating.item, gain);
+    }
+  }
+  double quality() const { return squares; }
+
+  static constexpr float kStep = 0.01F;
+  std::vector<float> factors;
+  std::vector<Rating> ratings;
+  double squares = 0;
+};
+
+struct Topics {
+  using Value = std::int32_t;
+  static constexpr std::uint32_t kTopics = 50, kWords = 8000, kTokens = 2000000, kTokensOfDocument = 200;
+  static constexpr std::uint32_t kRows = kWords + 1, kWidth = kTopics;  ///< the last row: tokens of each topic
+
+  explicit Topics(WorkerId worker) : first(worker * std::uint64_t{kTokens / kWorkers}) {
+    RandomStream draw = draws(worker);
+    for (std::uint32_t i = 0; i < kTokens / kWorkers; ++i) {
+      const double at = draw.uniform();  // words are skewed, as words are
+      words.push_back(static_cast<std::uint32_t>(at * at * at * kWords));
+      topics.push_back(static_cast<std::uint16_t>(draw.below(kTopics)));
+    }
+  }
+  static void first_row(std::uint32_t, std::span<std::int32_t> values) { std::fill(values.begin(), values.end(), 0); }
+
+  template <class Store>
+  void run(Clock clock, Store& store) {
+    if (clock == 0) {
+      for (std::size_t i = 0; i < words.size(); ++i) count(store, i, 1);
+      return;
+    }
+    std::array<std::int32_t, kTopics> of_document{};
+    std::array<float, kTopics> sums{};
+    likelihood = 0;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (i % kTokensOfDocument == 0) {
+        of_document.fill(0);
+        for (std::size_t j = i; j < std::min(words.size(), i + kTokensOfDocument); ++j) ++of_document[topics[j]];
+      }
+      count(store, i, -1);
+      --of_document[topics[i]];
+      const std::span<const std::int32_t> totals = store.read(kWords);
+      std::array<std::int32_t, kTopics> of_topic;
+      std::copy(totals.begin(), totals.end(), of_topic.begin());
+      const std::span<const std::int32_t> of_word = store.read(words[i]);
+      float sum = 0;
+      for (std::uint32_t k = 0; k < kTopics; ++k) {
+        const auto counts = static_cast<float>(std::max(0, of_word[k]));
+        sum += (static_cast<float>(of_document[k]) + 0.1F) * (counts + 0.01F) /
+               (static_cast<float>(std::max(0, of_topic[k])) + 0.01F * kWords);
+        sums[k] = sum;
+      }
+      const auto at = sum * static_cast<float>(draws((static_cast<std::uint64_t>(clock) << 32) + first + i).uniform());
+      const auto drawn = std::upper_bound(sums.begin(), sums.end() - 1, at) - sums.begin();
+      topics[i] = static_cast<std::uint16_t>(drawn);
+      ++of_document[topics[i]];
+      count(store, i, 1);
+      likelihood += std::log(sum);
+    }
+  }
+  template <class Store>
+  void count(Store& store, std::size_t token, std::int32_t change) {
+    store.add(words[token], topics[token], change);
+    store.add(kWords, topics[token], change);
+  }
+  double quality() const { return -likelihood; }
+
+  std::uint64_t first;
+  std::vector<std::uint32_t> words;
+  std::vector<std::uint16_t> topics;
+  double likelihood = 0;
+};
+
+struct Ranks {
+  using Value = double;
+  static constexpr std::uint32_t kNodes = 300000, kEdges = 1900000;
+  static constexpr std::uint32_t kRows = kNodes, kWidth = 1;
+
+  explicit Ranks(WorkerId worker) : first(worker * (kNodes / kWorkers)) {
+    RandomStream draw = draws(worker);
+    const std::uint32_t edges = kEdges / kWorkers, nodes = kNodes / kWorkers;
+    for (std::uint32_t v = 0; v <= nodes; ++v)
+      starts.push_back(static_cast<std::uint32_t>(std::uint64_t{v} * edges / nodes));
+    for (std::uint32_t e = 0; e < edges; ++e) {
+      const double at = draw.uniform();
+      sources.push_back(static_cast<std::uint32_t>(at * at * kNodes));
+    }
+  }
+  static void first_row(std::uint32_t, std::span<double> values) { values[0] = 1.0 / kNodes; }
+
+  template <class Store>
+  void run(Clock, Store& store) {
+    change = 0;
+    for (std::uint32_t v = 0; v + 1 < starts.size(); ++v) {
+      double sum = 0;
+      for (std::uint32_t e = starts[v]; e < starts[v + 1]; ++e) sum += store.read(sources[e])[0];
+      // Every node has as many edges in as out in the mean: the ranks stay a distribution but for rounding.
+      const double next = 0.15 / kNodes + 0.85 * sum * kNodes / kEdges;
+      const double delta = next - store.read(first + v)[0];
+      change += std::abs(delta);
+      store.add(first + v, 0, delta);
+    }
+  }
+  double quality() const { return change; }
+
+  std::uint32_t first;
+  std::vector<std::uint32_t> starts, sources;
+  double change = 0;
+};
+
+template <class Value>
+struct OnTable {
+  Table<Value>& table;
+  const UnitContext& context;
+  std::span<const Value> read(std::uint32_t row) { return table.read(context, row); }
+  void add(std::uint32_t row, std::span<const Value> delta) { table.add(context, row, delta); }
+  void add(std::uint32_t row, std::uint32_t column, Value delta) { table.add(context, row, column, delta); }
+};
+
+template <class Value>
+struct OnHash {
+  HashedTable<Value>& table;
+  WorkerId worker;
+  std::span<const Value> read(std::uint32_t row) { return table.read(worker, row); }
+  void add(std::uint32_t row, std::span<const Value> delta) { table.add(worker, row, delta); }
+  void add(std::uint32_t row, std::uint32_t column, Value delta) { table.add(worker, row, column, delta); }
+};
+
+template <class Work>
+std::vector<Work> work_of_all() {
+  std::vector<Work> parts;
+  for (WorkerId w = 0; w < kWorkers; ++w) parts.emplace_back(w);
+  return parts;
+}
+
+template <class Work, class Set>
+void set_first_rows(Set&& set) {
+  std::vector<typename Work::Value> values(Work::kWidth);
+  for (std::uint32_t row = 0; row < Work::kRows; ++row) {
+    Work::first_row(row, values);
+    set(row, values);
+  }
+}
+
+template <class Work>
+class TableRun final : public TableProgram {
+ public:
+  TableRun(const Engine& engine, const WorkerMap& map)
+      : TableProgram(engine, map),
+        parts(work_of_all<Work>()),
+        rows_(tables().add<typename Work::Value>({.name = "rows", .rows = Work::kRows, .width = Work::kWidth})) {
+    set_first_rows<Work>([&](std::uint32_t row, auto values) { rows_.set(row, values); });
+  }
+  void run_unit(const WorkUnit& unit, UnitContext& context) override {
+    OnTable<typename Work::Value> store{rows_, context};
+    parts[unit.worker].run(unit.clock, store);
+  }
+  Evaluation evaluate(Engine&, bool) override { return {}; }
+  AccessCounts accesses() const { return rows_.accesses(); }
+  std::vector<Work> parts;
+
+ private:
+  Table<typename Work::Value>& rows_;
+};
+
+template <class Work>
+class HashedRun final : public Program {
+ public:
+  HashedRun(const Engine& engine, const WorkerMap&)
+      : parts(work_of_all<Work>()), rows_(Work::kWidth, kWorkers, engine.clock_bound() == 0) {
+    set_first_rows<Work>([&](std::uint32_t row, auto values) { rows_.set(row, values); });
+  }
+  void run_unit(const WorkUnit& unit, UnitContext&) override {
+    OnHash<typename Work::Value> store{rows_, unit.worker};
+    parts[unit.worker].run(unit.clock, store);
+  }
+  void worker_ended(WorkerId worker, Clock) override { rows_.worker_ended(worker); }
+  void commit(Clock, std::span<const Bytes>) override { rows_.settle(); }
+  AccessCounts accesses() const { return {}; }
+  std::vector<Work> parts;
+
+ private:
+  HashedTable<typename Work::Value> rows_;
+};
+
+template <class Run>
+void race(Engine& engine, Clock clocks) {
+  const WorkerMap map(kWorkers, 1, 0, engine.domains());
+  Run run(engine, map);
+  DataParallelSchedule schedule(std::vector<std::uint32_t>(kWorkers, 1));
+  Executor executor(engine, schedule, run, kWorkers, {});
+  double total = 0;
+  std::vector<double> seconds;
+  for (Clock clock = 1; clock <= clocks; ++clock) {
+    const auto start = std::chrono::steady_clock::now();
+    executor.run(clock);
+    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    total += seconds.back();
+    double quality = 0;
+    for (const auto& part : run.parts) quality += part.quality();
+    std::printf("{\"iteration\": %lld, \"seconds\": %.9g, \"quality\": %.17g}\n", static_cast<long long>(clock), total,
+                quality);
+  }
+  const double first = seconds.front(), second = seconds.at(1);
+  std::sort(seconds.begin() + 3, seconds.end());
+  const AccessCounts counts = run.accesses();
+  std::printf(
+      "{\"result\": {\"iteration_seconds\": %.6g, \"first\": %.6g, \"second\": %.6g, \"reads\": %llu, \"adds\": %llu, "
+      "\"misses\": %llu, \"planned_rows\": %llu}}\n",
+      seconds[3 + (seconds.size() - 3) / 2], first, second, static_cast<unsigned long long>(counts.reads),
+      static_cast<unsigned long long>(counts.adds), static_cast<unsigned long long>(counts.misses),
+      static_cast<unsigned long long>(counts.rows));
+}
+
+template <class Work>
+void race_on(const std::string& store, Engine& engine, Clock clocks) {
+  if (store == "hashed") return race<HashedRun<Work>>(engine, clocks);
+  race<TableRun<Work>>(engine, clocks);
+}
+
+}  // namespace
+}  // namespace orrery::bench
+
+int main(int argc, char** argv) try {
+  using namespace orrery;
+  const std::string program = argc > 1 ? argv[1] : "", store = argc > 2 ? argv[2] : "";
+  const bool is_store = store == "planned" || store == "unplanned" || store == "hashed";
+  if (argc != 7 || !is_store || (program != "mf" && program != "lda" && program != "pagerank")) {
+    std::fprintf(stderr, "usage: %s mf|lda|pagerank planned|unplanned|hashed STALENESS THREADS TOPOLOGY CLOCKS\n",
+                 argv[0]);
+    return 2;
+  }
+  EngineOptions options;
+  options.staleness = parse_integer("STALENESS", argv[3]);
+  options.consistency = options.staleness == 0 ? Consistency::bsp : Consistency::ssp;
+  options.threads = static_cast<unsigned>(parse_integer("THREADS", argv[4]));
+  options.topology = argv[5];
+  options.plan = store == "planned";
+  const Clock clocks = parse_integer("CLOCKS", argv[6]);
+  if (clocks < 4) throw usage_error("expected at least 4 clocks");
+  Engine engine(options);
+  if (program == "mf") bench::race_on<bench::MatrixFactors>(store, engine, clocks);
+  if (program == "lda") bench::race_on<bench::Topics>(store, engine, clocks);
+  if (program == "pagerank") bench::race_on<bench::Ranks>(store, engine, clocks);
+  return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+  return 1;
+}
