@@ -1,6 +1,6 @@
 // Learns which rows one worker adds to, and counts how well what was learned serves it (design section 6). The dynamic
-// path notes rows that the plan lacks; between clocks, once enough accesses have missed to pay for it, the plan grows by
-// them. A plan only grows, so what was found by slot before is found by the same slot after.
+// path notes rows that the plan lacks; between clocks, once enough accesses have missed to pay for it, the plan grows
+// by them. A plan only grows, so what was found by slot before is found by the same slot after.
 #pragma once
 
 #include <algorithm>

@@ -64,8 +64,8 @@ class AuditedTrainee final : public Trainee {
   Table<std::int64_t>& rows_;
   const NodeId node_;
   std::size_t own_parts_ = 0;  ///< of the settlement under way
-  Clock start_ = 0;           ///< the checker counts from here
-  std::vector<Clock> begun_;  ///< by worker of the cluster: its clock under way
+  Clock start_ = 0;            ///< the checker counts from here
+  std::vector<Clock> begun_;   ///< by worker of the cluster: its clock under way
 };
 
 }  // namespace orrery

@@ -47,7 +47,8 @@ class RowWriters {
   /// The first row of part `part` of `parts`, which have about as many writers each; of part `parts`: the end.
   std::uint32_t first_row(std::size_t part, std::size_t parts) const {
     const auto at = std::lower_bound(first_.begin(), first_.end() - 1, writers_.size() * part / parts);
-    return part == parts ? static_cast<std::uint32_t>(first_.size() - 1) : static_cast<std::uint32_t>(at - first_.begin());
+    return part == parts ? static_cast<std::uint32_t>(first_.size() - 1)
+                         : static_cast<std::uint32_t>(at - first_.begin());
   }
 
  private:

@@ -1,6 +1,7 @@
 // Staleness 0: what the workers of a node added in a clock, put together along the fixed tree over workers (design
-// section 5). Sums of planned rows stay where their workers keep them and are added up row by row, in parts that may run
-// at the same time; nothing is hashed or moved. Without a plan batches merge pair by pair as workers end their clock.
+// section 5). Sums of planned rows stay where their workers keep them and are added up row by row, in parts that may
+// run at the same time; nothing is hashed or moved. Without a plan batches merge pair by pair as workers end their
+// clock.
 #pragma once
 
 #include <algorithm>
@@ -46,8 +47,8 @@ class Settlement {
     tree_.arrive(worker, [&](WorkerId left, WorkerId right) { batch_of(left).merge(batch_of(right)); });
   }
 
-  /// Planned, one node: begins the settlement of a clock with what is outside plans. apply(row, sum) gets the sum of all
-  /// workers for a row. @return in how many parts settle() may do the rest.
+  /// Planned, one node: begins the settlement of a clock with what is outside plans. apply(row, sum) gets the sum of
+  /// all workers for a row. @return in how many parts settle() may do the rest.
   template <class Apply>
   std::size_t begin(Clock clock, Apply&& apply) {
     const Range all{0, views_.size()};

@@ -166,7 +166,8 @@ class Table final : public TableBase {
       for (WorkerId w = map_.first_worker(from); w < map_.first_worker(from + 1); ++w) {
         UpdateBatch<T> updates(rule_.update_width());
         updates.unpack(in);
-        parked_[clock].push_back(std::make_shared<Handed>(w, clock, std::move(updates), 1, std::pmr::get_default_resource(), nullptr));
+        parked_[clock].push_back(
+            std::make_shared<Handed>(w, clock, std::move(updates), 1, std::pmr::get_default_resource(), nullptr));
       }
       return;
     }

@@ -72,7 +72,7 @@ struct HandedBatch {
   const WorkerId worker;
   const Clock clock;
   UpdateBatch<T> updates;  ///< constant while it is handed over
-  NodeId homes_without;  ///< homes in whose rows, as they stand here, it is not; the processor's
+  NodeId homes_without;    ///< homes in whose rows, as they stand here, it is not; the processor's
   /// For each row of `updates`: the number of the version, in the worker's own domain, that was the first to hold it;
   /// 0 before. So a worker knows which of its own updates a version lacks.
   std::pmr::vector<std::atomic<std::uint64_t>> first_version;
@@ -197,9 +197,7 @@ class WorkerView {
   // A row that this worker has never added to is as the cache has it: one bit says so.
   bool may_have_own(std::uint32_t row) const noexcept { return (may_have_own_[row / 64] >> (row % 64) & 1) != 0; }
   void note_own(std::uint32_t row) noexcept { may_have_own_[row / 64] |= std::uint64_t{1} << (row % 64); }
-  const T* of_cache(std::uint32_t row) const {
-    return versioned_ ? cache_.read_version(row).values : cache_.read(row);
-  }
+  const T* of_cache(std::uint32_t row) const { return versioned_ ? cache_.read_version(row).values : cache_.read(row); }
 
   void check_readable(std::uint32_t row) const {
     ORRERY_HEAVY_CHECK(row < rows_);

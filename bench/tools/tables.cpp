@@ -88,8 +88,8 @@ struct Topics {
   static constexpr std::uint32_t kTopics = 50, kWords = 8000, kTokens = 2000000, kTokensOfDocument = 200;
   static constexpr std::uint32_t kRows = kWords + 1, kWidth = kTopics;  ///< the last row: tokens of each topic
 
-  explicit Topics(WorkerId worker) : first(worker * std::uint64_t{kTokens / kWorkers}) {
-    RandomStream draw = draws(worker);
+  explicit Topics(WorkerId w) : worker(w) {
+    RandomStream draw = draws(w);
     for (std::uint32_t i = 0; i < kTokens / kWorkers; ++i) {
       const double at = draw.uniform();  // words are skewed, as words are
       words.push_back(static_cast<std::uint32_t>(at * at * at * kWords));
@@ -105,7 +105,8 @@ struct Topics {
       return;
     }
     std::array<std::int32_t, kTopics> of_document{};
-    std::array<float, kTopics> sums{};
+    std::array<float, kTopics> weights{};
+    RandomStream draw = draws((static_cast<std::uint64_t>(clock) << 32) + worker);
     likelihood = 0;
     for (std::size_t i = 0; i < words.size(); ++i) {
       if (i % kTokensOfDocument == 0) {
@@ -114,33 +115,44 @@ struct Topics {
       }
       count(store, i, -1);
       --of_document[topics[i]];
-      const std::span<const std::int32_t> totals = store.read(kWords);
-      std::array<std::int32_t, kTopics> of_topic;
-      std::copy(totals.begin(), totals.end(), of_topic.begin());
-      const std::span<const std::int32_t> of_word = store.read(words[i]);
-      float sum = 0;
-      for (std::uint32_t k = 0; k < kTopics; ++k) {
-        const auto counts = static_cast<float>(std::max(0, of_word[k]));
-        sum += (static_cast<float>(of_document[k]) + 0.1F) * (counts + 0.01F) /
-               (static_cast<float>(std::max(0, of_topic[k])) + 0.01F * kWords);
-        sums[k] = sum;
-      }
-      const auto at = sum * static_cast<float>(draws((static_cast<std::uint64_t>(clock) << 32) + first + i).uniform());
-      const auto drawn = std::upper_bound(sums.begin(), sums.end() - 1, at) - sums.begin();
-      topics[i] = static_cast<std::uint16_t>(drawn);
+      const std::span<const std::int32_t> of_topic = store.read(kWords);
+      std::array<std::int32_t, kTopics> totals;
+      std::copy(of_topic.begin(), of_topic.end(), totals.begin());
+      weigh(of_document.data(), store.read(words[i]).data(), totals.data(), weights.data());
+      topics[i] = drawn(weights, static_cast<float>(draw.uniform()));
       ++of_document[topics[i]];
       count(store, i, 1);
-      likelihood += std::log(sum);
     }
   }
+
+  /// p(topic) up to a factor. At staleness > 0 counts may be seen before the ones that they take back: not below 0.
+  __attribute__((target_clones("avx512f", "avx2", "default"))) static void weigh(const std::int32_t* of_document,
+                                                                                 const std::int32_t* of_word,
+                                                                                 const std::int32_t* totals,
+                                                                                 float* weights) {
+    for (std::uint32_t k = 0; k < kTopics; ++k) {
+      weights[k] = (static_cast<float>(of_document[k]) + 0.1F) * (static_cast<float>(std::max(0, of_word[k])) + 0.01F) /
+                   (static_cast<float>(std::max(0, totals[k])) + 0.01F * kWords);
+    }
+  }
+  std::uint16_t drawn(const std::array<float, kTopics>& weights, float uniform) {
+    float sum = 0;
+    for (const float weight : weights) sum += weight;
+    likelihood += sum;
+    float left = uniform * sum;
+    std::uint16_t k = 0;
+    while (k + 1U < kTopics && (left -= weights[k]) >= 0) ++k;
+    return k;
+  }
+
   template <class Store>
   void count(Store& store, std::size_t token, std::int32_t change) {
     store.add(words[token], topics[token], change);
     store.add(kWords, topics[token], change);
   }
-  double quality() const { return -likelihood; }
+  double quality() const { return likelihood; }
 
-  std::uint64_t first;
+  WorkerId worker;
   std::vector<std::uint32_t> words;
   std::vector<std::uint16_t> topics;
   double likelihood = 0;
