@@ -14,7 +14,7 @@ void AuditedTrainee::MarkingOutbox::send(NodeId to, Message message) {
   outbox->send(to, std::move(message));
 }
 
-AuditedTrainee::AuditedTrainee(Trainee& inner, const Engine& engine, const WorkerMap& map, ContractChecker& checker,
+AuditedTrainee::AuditedTrainee(Trainee& inner, const Engine& engine, const WorkerMap& map, ContractEvents& checker,
                                std::uint64_t seed)
     : inner_(inner),
       checker_(checker),

@@ -1,5 +1,5 @@
 // A training watched by the contract checker: beside what the trainee does, every worker adds to and reads a small
-// table whose values show what was seen (design section 7). For simulated clusters, where one node runs at a time.
+// table whose values show what was seen (design section 7).
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ namespace orrery {
 class AuditedTrainee final : public Trainee {
  public:
   /// Everything must outlive it. `inner` must be data parallel.
-  AuditedTrainee(Trainee& inner, const Engine& engine, const WorkerMap& map, ContractChecker& checker,
+  AuditedTrainee(Trainee& inner, const Engine& engine, const WorkerMap& map, ContractEvents& checker,
                  std::uint64_t seed);
 
   /// Rows of the table that the checker must be made for.
@@ -57,7 +57,7 @@ class AuditedTrainee final : public Trainee {
   void read(const UnitContext& context, std::uint32_t row);
 
   Trainee& inner_;
-  ContractChecker& checker_;
+  ContractEvents& checker_;
   const Random random_;
   MarkingOutbox marking_;
   TableStore tables_;

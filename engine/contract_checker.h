@@ -21,21 +21,32 @@
 
 namespace orrery {
 
-/// Not thread-safe: for simulated clusters, where one node runs at a time.
-class ContractChecker final : public SimulationObserver {
+/// What a program under test does and sees, in an order that agrees with cause and effect.
+class ContractEvents {
+ public:
+  virtual ~ContractEvents() = default;
+  /// The worker begins its clock.
+  virtual void clock_begins(WorkerId worker, Clock clock) = 0;
+  /// The worker adds `delta` > 0 to its column of `row`.
+  virtual void added(WorkerId worker, Clock clock, std::uint32_t row, std::int64_t delta) = 0;
+  /// A read in `clock` returned `values`, one for each worker.
+  virtual void read(WorkerId worker, Clock clock, std::uint32_t row, std::span<const std::int64_t> values) = 0;
+  virtual void clock_ends(WorkerId worker, Clock clock) = 0;
+  /// All clocks have ended and `values` is what is left of `row` on `node`.
+  virtual void ended(NodeId node, std::uint32_t row, std::span<const std::int64_t> values) = 0;
+};
+
+/// Not thread-safe: for simulated clusters, where one node runs at a time, and for logs of real ones.
+class ContractChecker final : public SimulationObserver, public ContractEvents {
  public:
   /// `staleness` empty: no bound (async); then only lost, doubled and forgotten updates are looked for.
   ContractChecker(WorkerId workers, std::uint32_t rows, std::optional<Clock> staleness, std::uint64_t seed);
 
-  /// The worker begins its clock.
-  void clock_begins(WorkerId worker, Clock clock);
-  /// The worker adds `delta` > 0 to its column of `row`.
-  void added(WorkerId worker, Clock clock, std::uint32_t row, std::int64_t delta);
-  /// A read in `clock` returned `values`, one for each worker.
-  void read(WorkerId worker, Clock clock, std::uint32_t row, std::span<const std::int64_t> values);
-  void clock_ends(WorkerId worker, Clock clock);
-  /// All clocks have ended and `values` is what is left of `row` on `node`.
-  void ended(NodeId node, std::uint32_t row, std::span<const std::int64_t> values);
+  void clock_begins(WorkerId worker, Clock clock) override;
+  void added(WorkerId worker, Clock clock, std::uint32_t row, std::int64_t delta) override;
+  void read(WorkerId worker, Clock clock, std::uint32_t row, std::span<const std::int64_t> values) override;
+  void clock_ends(WorkerId worker, Clock clock) override;
+  void ended(NodeId node, std::uint32_t row, std::span<const std::int64_t> values) override;
 
   void sent(VirtualTime time, NodeId to, const Message& message) override;
   void delivered(VirtualTime time, NodeId to, const Message& message) override;
