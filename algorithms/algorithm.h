@@ -60,8 +60,7 @@ struct Training {
   Schedule* schedule = nullptr;
   Trainee* trainee = nullptr;
   Clock clocks_per_iteration = 1;
-  std::string schedule_reason;    ///< why `auto` took this schedule
-  bool on_several_nodes = false;  ///< at a cut every node has the whole state
+  std::string schedule_reason;  ///< why `auto` took this schedule
   /// What an iteration works through, for the rate in the progress line and in metrics.jsonl; 0: nothing is said.
   std::uint64_t items_per_iteration = 0;
   std::string item_name;  ///< "tokens": the key is tokens_per_second
@@ -79,6 +78,9 @@ class Algorithm {
   /// What can be said of a request before anything is read or made. @throws Error (usage) for a format that it does
   /// not read or a start model that does not fit its parameters, (data) for one that cannot be read.
   virtual void check(const DataRequest& request) const = 0;
+  /// Whether it trains on several nodes when prepared with that schedule; then every node has the whole state at a cut.
+  /// Asked when the parameters are set and before anything is loaded.
+  virtual bool runs_on_several_nodes(const std::string& /*schedule*/) const { return false; }
   /// @throws Error (data) naming the place; engine is used for parallel loading and for warn().
   virtual void load(const DataRequest& request, Engine& engine) = 0;
   virtual DataSummary data_summary() const = 0;

@@ -165,7 +165,6 @@ Training LinearClassifier::prepare_adaptive(Engine& engine, WorkerId workers) {
       });
   Training training;
   training.trainee = adaptive_.get();
-  training.on_several_nodes = true;
   training.clocks_per_iteration = adaptive_->clocks_per_iteration();
   training.schedule_reason = "workers take rows of their own and share a table of weights, which keeps the consistency";
   return training;

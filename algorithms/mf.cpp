@@ -101,6 +101,9 @@ class MatrixFactorisation final : public Algorithm {
   }
 
   void check(const DataRequest& request) const override;
+  bool runs_on_several_nodes(const std::string& schedule) const override {
+    return params_.solver == Solver::sgd && schedule == "data";
+  }
   void load(const DataRequest& request, Engine& engine) override;
   DataSummary data_summary() const override;
   WorkerId default_workers() const override { return static_cast<WorkerId>(rotation_shape(0).stripes); }
@@ -386,7 +389,6 @@ Training MatrixFactorisation::prepare_tables(Engine& engine, const WorkerMap& ma
   training.schedule = prepared_->schedule.get();
   training.trainee = trainee.get();
   training.clocks_per_iteration = trainee->clocks_per_iteration();
-  training.on_several_nodes = true;
   training.schedule_reason = "users stay with their worker, and the items are on a table that keeps the consistency";
   prepared_->trainee = std::move(trainee);
   return training;

@@ -22,18 +22,24 @@ void say(std::string_view text) {
 
 }  // namespace
 
-void InterruptGuard::handle(int) {
+void InterruptGuard::handle(int signal_number) {
   const int kept = errno;
   InterruptGuard* const guard = living_guard.load(std::memory_order_relaxed);
   // Relaxed: the flag carries no other data, and threads ask for it again and again.
   if (guard == nullptr) return;  // its destructor is under way, and the old handling not yet back
-  if (guard->requested_.exchange(true, std::memory_order_relaxed)) {
+  const bool insists = signal_number != SIGUSR1;
+  if (signal_number == SIGTERM) guard->terminated_.store(true, std::memory_order_relaxed);
+  const bool is_news = !guard->requested_.exchange(true, std::memory_order_relaxed);
+  if (insists && guard->told_before_.exchange(true, std::memory_order_relaxed)) {
     say("\norrery: interrupted again, stopping at once\n");
     ::_exit(static_cast<int>(ErrorKind::interrupted));
   }
-  say("\norrery: interrupted, ");
-  say(guard->consequence_.load(std::memory_order_relaxed));
-  say(" (once more to stop at once)\n");
+  const char* consequence = guard->consequence_.load(std::memory_order_relaxed);
+  if (is_news && consequence != nullptr) {
+    say("\norrery: interrupted, ");
+    say(consequence);
+    say(" (once more to stop at once)\n");
+  }
   errno = kept;
 }
 
@@ -49,11 +55,13 @@ InterruptGuard::InterruptGuard() {
   action.sa_flags = SA_RESTART;
   ::sigaction(SIGINT, &action, &old_interrupt_);
   ::sigaction(SIGTERM, &action, &old_terminate_);
+  ::sigaction(SIGUSR1, &action, &old_user_);
 }
 
 InterruptGuard::~InterruptGuard() {
   ::sigaction(SIGINT, &old_interrupt_, nullptr);
   ::sigaction(SIGTERM, &old_terminate_, nullptr);
+  ::sigaction(SIGUSR1, &old_user_, nullptr);
   living_guard.store(nullptr);
 }
 

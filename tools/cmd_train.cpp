@@ -7,8 +7,11 @@
 
 #include "algorithms/algorithm.h"
 #include "engine/error.h"
+#include "engine/interrupt.h"
 #include "engine/progress.h"
 #include "tools/commands.h"
+#include "tools/failure.h"
+#include "tools/nodes.h"
 #include "tools/output.h"
 #include "tools/run_options.h"
 #include "tools/toml.h"
@@ -113,12 +116,10 @@ bool help_wanted(Words words) {
   return std::any_of(words.begin(), words.end(), [](const auto& word) { return word == "-h" || word == "--help"; });
 }
 
-}  // namespace
-
-int train_command(Words words) {
+int train(Words words, Nodes& nodes, InterruptGuard& interrupt) {
   const std::vector<std::string> flags = flag_names();
   std::optional<std::string> name = first_positional(words, flags);
-  if (!name && help_wanted(words)) return print_general_help();
+  if (!name && help_wanted(words)) return nodes.is_first() ? print_general_help() : kDone;
   const Config config = help_wanted(words) ? Config{} : read_config(words);
   TrainRequest request;
   std::string algorithm_name = name ? *name : config.value("algorithm");
@@ -142,11 +143,29 @@ int train_command(Words words) {
   if (!arguments.parse(words)) return kDone;
   apply_config(config, algorithm_name, request.algorithm->params(), options.params);
   if (options.out.empty()) throw usage_error("--out is missing: the directory of the run");
-  if (!session.dump_config.empty()) {
+  if (!session.dump_config.empty() && nodes.is_first()) {
     write_result(session.dump_config, [&](std::ostream& out) { out << config_text(request, options.params); });
   }
-  Progress progress(2, session.progress, session.quiet);
-  return TrainRun(request, options, session, progress).run();
+  // One of the ranks speaks for all.
+  Progress progress(2, nodes.is_first() ? session.progress : ProgressMode::off, session.quiet || !nodes.is_first());
+  return TrainRun(request, options, session, progress, nodes, interrupt).run();
+}
+
+}  // namespace
+
+int train_command(Words words) {
+  InterruptGuard interrupt;
+  Nodes nodes(interrupt.terminated());
+  int exit_code = kDone;
+  try {
+    exit_code = train(words, nodes, interrupt);
+  } catch (const std::exception&) {
+    interrupt.announce(nullptr);
+    return nodes.leave(failure_of(std::current_exception()));
+  }
+  // What started the ranks may end those that are not gone when the first one is: no news for the user.
+  if (nodes.several()) interrupt.announce(nullptr);
+  return nodes.leave(exit_code);
 }
 
 }  // namespace orrery::tools

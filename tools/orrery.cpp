@@ -4,15 +4,15 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
-#include <new>
 #include <string>
 #include <vector>
 
 #include "engine/error.h"
 #include "engine/params.h"
 #include "engine/run_record.h"
-#include "numa/memory.h"
 #include "tools/commands.h"
+#include "tools/failure.h"
+#include "tools/nodes.h"
 #include "tools/output.h"
 
 namespace {
@@ -50,16 +50,6 @@ std::string help() {
          "  orrery train mf RATINGS --out DIR      RATINGS has `user item rating` lines\n";
 }
 
-/// Ranks that know nothing of each other would all write to one --out.
-void refuse_mpi() {
-  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
-    const char* size = std::getenv(variable);
-    if (size == nullptr || std::atoi(size) <= 1) continue;
-    throw orrery::usage_error(std::string{"started as "} + size + " ranks (" + variable +
-                              "), but this build runs on one node only: start it without mpirun");
-  }
-}
-
 int run(Words words) {
   if (words.empty()) {
     orrery::tools::complain(help());
@@ -78,7 +68,8 @@ int run(Words words) {
   for (const Command& command : kCommands) {
     names.emplace_back(command.name);
     if (name != command.name) continue;
-    refuse_mpi();
+    // Ranks that know nothing of each other would all write to one file.
+    if (name != "train") orrery::tools::require_one_process();
     return command.run(words.subspan(1));
   }
   throw orrery::usage_error("unknown command " + orrery::quoted(name) + orrery::suggestion(name, names) +
@@ -95,11 +86,6 @@ void open_standard_descriptors() {
   }
 }
 
-int report(int exit_code, const std::string& message) {
-  orrery::tools::complain("orrery: " + message + "\n");
-  return exit_code;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -110,16 +96,7 @@ int main(int argc, char** argv) {
   try {
     const std::vector<std::string> words(argv + 1, argv + argc);
     return run(words);
-  } catch (const orrery::Error& error) {
-    return report(error.exit_code(), error.what());
-  } catch (const orrery::tools::BrokenPipe&) {
-    return 0;
-  } catch (const orrery::MemoryError& error) {
-    return report(static_cast<int>(orrery::ErrorKind::usage), std::string{"out of memory: "} + error.what());
-  } catch (const std::bad_alloc&) {
-    return report(static_cast<int>(orrery::ErrorKind::usage),
-                  "out of memory: the run does not fit; see the estimate above, and --memory-limit");
-  } catch (const std::exception& error) {
-    return report(static_cast<int>(orrery::ErrorKind::internal), std::string{"internal error: "} + error.what());
+  } catch (const std::exception&) {
+    return orrery::tools::report(orrery::tools::failure_of(std::current_exception()));
   }
 }

@@ -61,11 +61,6 @@ SimulatedTraining::SimulatedTraining(const SimulationSpec& spec, const Algorithm
       algorithm->load(data, loader);
     }
     node.training = algorithm->prepare(*node.engine, workers, options.seed, options.schedule);
-    if (!node.training.on_several_nodes) {
-      throw usage_error("--simulate: " + first.info().name +
-                        " runs on several nodes where its parameters are on tables (mf --schedule data, logistic and "
-                        "softmax --solver sgd)");
-    }
     const WorkerMap map(workers, spec.nodes, n, node.engine->domains());
     node.audited = std::make_unique<AuditedTrainee>(*node.training.trainee, *node.engine, map, checker_, spec.seed);
   }

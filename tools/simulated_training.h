@@ -18,8 +18,8 @@ namespace orrery::tools {
 
 class SimulatedTraining {
  public:
-  /// Node 0 is `first`, which has its data; the other nodes read theirs with `loader`. @throws Error (usage) when there
-  /// are fewer workers than nodes, or the algorithm keeps something that other nodes would need.
+  /// Node 0 is `first`, which has its data and runs on several nodes; the others read theirs with `loader`.
+  /// @throws Error (usage) when there are fewer workers than nodes.
   SimulatedTraining(const SimulationSpec& spec, const AlgorithmEntry& entry, Algorithm& first, const DataRequest& data,
                     const RunOptions& options, WorkerId workers, Engine& loader);
 

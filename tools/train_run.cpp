@@ -11,6 +11,7 @@
 #include "engine/memory_estimate.h"
 #include "engine/metrics.h"
 #include "engine/simd.h"
+#include "engine/wire.h"
 #include "numa/memory.h"
 #include "numa/topology.h"
 #include "numa/topology_report.h"
@@ -47,6 +48,8 @@ std::string shell_word(const std::string& word) {
   return quoted_word + "'";
 }
 
+std::uint64_t checksum_of_file(const std::string& path) { return checksum(read_text_file(path)); }
+
 /// @throws Error (usage) for a topology or kernels that the engine would refuse.
 void check_machine(const RunOptions& options) {
   static_cast<void>(options.engine_options());
@@ -76,22 +79,33 @@ std::string resume_command(const std::vector<std::string>& command) {
 
 }  // namespace
 
-TrainRun::TrainRun(TrainRequest& request, RunOptions& options, const SessionOptions& session, Progress& progress)
-    : request_(request), options_(options), session_(session), progress_(progress) {}
+TrainRun::TrainRun(TrainRequest& request, RunOptions& options, const SessionOptions& session, Progress& progress,
+                   Nodes& nodes, InterruptGuard& interrupt)
+    : request_(request),
+      options_(options),
+      session_(session),
+      progress_(progress),
+      nodes_(nodes),
+      interrupt_(interrupt) {
+  if (!nodes_.is_first()) interrupt_.announce(nullptr);
+}
 
 TrainRun::~TrainRun() = default;
 
 int TrainRun::run() {
   check_options();
-  directory_ = std::make_unique<RunDirectory>(options_.out, existing_run(session_));
+  agree_on_command();
+  if (nodes_.is_first()) directory_ = std::make_unique<RunDirectory>(options_.out, existing_run(session_));
   open_engine();
   load();
   check_memory();
   prepare();
   find_checkpoint();
+  nodes_.require_same(fingerprint().items());
   stop_if_interrupted();
   start_files();
   const TrainResult result = train_model();
+  if (!nodes_.is_first()) return result.stopped_by == StoppedBy::interrupt ? kInterrupted : kDone;
   interrupt_.announce("but the training is over: finishing what follows it");
   if (result.stopped_by == StoppedBy::interrupt) return interrupted(result);
   finish_record(result, write_model());
@@ -115,7 +129,43 @@ void TrainRun::check_options() {
   }
   if (!options_.simulate.empty()) simulation_ = SimulationSpec::parse(options_.simulate);
   check_machine(options_);
+  check_nodes();
   request_.algorithm->check(data_request());
+}
+
+void TrainRun::check_nodes() const {
+  if (!nodes_.several() && !simulation_) return;
+  if (nodes_.several() && simulation_) {
+    throw usage_error("--simulate runs all nodes in one process: start it without mpirun");
+  }
+  const std::string how =
+      simulation_ ? "--simulate: " : "started as " + std::to_string(nodes_.count()) + " ranks, but ";
+  if (!request_.algorithm->runs_on_several_nodes(options_.schedule)) {
+    throw usage_error(how + request_.algorithm->info().name +
+                      " runs on several nodes where its parameters are on tables (mf --schedule data, logistic and "
+                      "softmax --solver sgd)");
+  }
+  if (options_.workers && *options_.workers < static_cast<int>(nodes_.count())) {
+    throw usage_error(how + "--workers is " + std::to_string(*options_.workers) + ": every rank needs a worker");
+  }
+}
+
+// Ranks of another program, or with other words, would not come to one model. What may differ is how fast they are.
+void TrainRun::agree_on_command() {
+  if (!nodes_.several()) return;
+  Facts facts{{"program", std::string{orrery_version()} + " " + checksum_text(checksum_of_file("/proc/self/exe"))},
+              {"algorithm", request_.algorithm->info().name},
+              {"data", request_.data}};
+  const auto add = [&](const ParamSet& params) {
+    for (const std::string& name : params.names()) {
+      if (name != "threads" && name != "memory-limit" && name != "topology") facts.emplace_back(name, params.get(name));
+    }
+  };
+  add(request_.algorithm->params());
+  add(options_.params);
+  facts.emplace_back("resume", session_.resume ? "yes" : "no");
+  facts.emplace_back("overwrite", session_.overwrite ? "yes" : "no");
+  nodes_.require_same(facts);
 }
 
 DataRequest TrainRun::data_request() const {
@@ -126,13 +176,30 @@ DataRequest TrainRun::data_request() const {
   return data;
 }
 
+// Bits are promised per kernel level: a resumed run goes on at its own, and ranks take the lowest of theirs.
+std::optional<SimdLevel> TrainRun::agreed_simd() {
+  std::string before;
+  if (directory_ && directory_->resumed()) before = directory_->resumed()->simd;
+  const std::vector<std::string> resumed = nodes_.exchange(before);
+  const std::vector<std::string> levels = nodes_.exchange(std::string{to_string(detect_simd())});
+  if (options_.simd != "auto") return std::nullopt;
+  if (!resumed.front().empty()) return resolve_simd(resumed.front());
+  SimdLevel lowest = detect_simd();
+  for (const std::string& level : levels) lowest = std::min(lowest, parse_simd(level).value_or(lowest));
+  return lowest;
+}
+
 void TrainRun::open_engine() {
   EngineOptions engine_options = options_.engine_options();
-  engine_options.before_body = [this] { stop_if_interrupted(); };
-  const std::optional<RunRecord>& before = directory_->resumed();
-  // Bits are promised per kernel level: a resumed run goes on at its own.
-  if (before && options_.simd == "auto") engine_options.simd = resolve_simd(before->simd);
-  engine_ = std::make_unique<Engine>(engine_options);
+  engine_options.before_body = [this] {
+    stop_if_interrupted();
+    nodes_.check();
+  };
+  if (const std::optional<SimdLevel> level = agreed_simd()) engine_options.simd = level;
+  const Nodes::Share share = nodes_.several() ? nodes_.fair_share() : Nodes::Share{};
+  if (nodes_.several() && engine_options.threads == 0) engine_options.threads = share.threads;
+  engine_ = std::make_unique<Engine>(engine_options, nodes_.transport());
+  if (!share.warning.empty()) engine_->warn(share.warning);
   say_warnings();
 }
 
@@ -149,12 +216,17 @@ void TrainRun::load() {
                   std::to_string(workers_) + "): " + std::to_string(engine_->threads() - workers_) +
                   " have nothing to do");
   }
+  if (workers_ < nodes_.count()) {
+    throw usage_error("started as " + std::to_string(nodes_.count()) + " ranks, but this data gives " +
+                      std::to_string(workers_) + " workers: every rank needs one (--workers)");
+  }
   say_warnings();
 }
 
 void TrainRun::check_memory() {
   MemoryEstimate estimate = request_.algorithm->memory(workers_);
   if (simulation_) estimate.add("the other simulated nodes", simulation_->nodes - 1, estimate.total());
+  if (nodes_.ranks_here() > 1) estimate.add("the other ranks of this host", nodes_.ranks_here() - 1, estimate.total());
   progress_.note("memory needed at the peak:\n" + estimate.table());
   if (options_.memory_limit.empty()) {
     const AvailableMemory memory = available_memory();
@@ -223,6 +295,36 @@ void TrainRun::compare_with_record(const Fingerprint& mine) const {
 
 void TrainRun::find_checkpoint() {
   if (options_.checkpoint_every == 0 && !session_.resume) return;
+  if (nodes_.is_first()) read_checkpoint_of_first();
+  if (session_.resume && nodes_.several()) spread_checkpoint();
+}
+
+// Every node starts from the state that the first one has found.
+void TrainRun::spread_checkpoint() {
+  Bytes mine;
+  if (resume_from_) {
+    put(mine, resume_from_->clock);
+    for (const StateSection& section : resume_from_->sections) {
+      put(mine, std::uint64_t{section.name.size()});
+      put_all(mine, std::span<const char>(section.name));
+      put(mine, std::uint64_t{section.bytes.size()});
+      put_all(mine, std::span<const std::byte>(section.bytes));
+    }
+  }
+  const Bytes found = std::move(nodes_.exchange(std::move(mine)).front());
+  if (nodes_.is_first() || found.empty()) return;
+  WireReader reader(found);
+  resume_from_.emplace().clock = reader.take<Clock>();
+  while (!reader.empty()) {
+    StateSection& section = resume_from_->sections.emplace_back();
+    section.name.resize(reader.take<std::uint64_t>());
+    reader.take_all(std::span<char>(section.name));
+    section.bytes.resize(reader.take<std::uint64_t>());
+    reader.take_all(std::span<std::byte>(section.bytes));
+  }
+}
+
+void TrainRun::read_checkpoint_of_first() {
   const Fingerprint mine = fingerprint();
   record_.more_json.emplace_back("fingerprint", to_json(mine));
   checkpoints_ = std::make_unique<CheckpointStore>(directory_->checkpoint_directory(), mine);
@@ -251,7 +353,10 @@ std::string TrainRun::data_json() const {
 }
 
 void TrainRun::start_files() {
+  gather_warnings();
   files_started_ = true;
+  nodes_.set_advice(advice());
+  if (!nodes_.is_first()) return;
   interrupt_.announce("finishing the iteration");
   if (directory_->holds_remains()) {
     progress_.note("replacing what a run that came to nothing (no model, no checkpoint) left in " + options_.out);
@@ -259,6 +364,10 @@ void TrainRun::start_files() {
   const std::size_t orphans = directory_->begin();
   if (orphans > 0) engine_->warn("removed " + std::to_string(orphans) + " half-written files of a killed run");
   say_warnings();
+  start_record();
+}
+
+void TrainRun::start_record() {
   record_.command = request_.command;
   record_.algorithm = request_.algorithm->info().name;
   Json parameters = parse_json(request_.algorithm->params().to_json());
@@ -272,7 +381,7 @@ void TrainRun::start_files() {
   record_.topology_json = topology_record(engine_->topology());
   record_.threads = engine_->threads();
   record_.workers = workers_;
-  record_.ranks = simulation_ ? simulation_->nodes : 1;
+  record_.ranks = simulation_ ? simulation_->nodes : nodes_.count();
   record_.consistency = to_string(options_.consistency);
   record_.staleness = options_.staleness;
   record_.schedule = training_.schedule->name();
@@ -308,16 +417,27 @@ TrainOptions TrainRun::train_options() const {
   return train;
 }
 
+TrainResult TrainRun::train_on_engine(TrainingObserver& observer) {
+  const std::vector<StateSection>* start = resume_from_ ? &resume_from_->sections : nullptr;
+  return train(*engine_, *training_.schedule, *training_.trainee, train_options(), observer, interrupt_.flag(), start);
+}
+
 TrainResult TrainRun::train_model() {
+  if (!nodes_.is_first()) {
+    TrainingObserver silent;
+    TrainResult result = train_on_engine(silent);
+    gather_warnings();
+    return result;
+  }
   MetricsFile metrics = resume_from_ ? MetricsFile(directory_->metrics_file(), resume_from_->clock)
                                      : MetricsFile(directory_->metrics_file());
   RunObserver observer(metrics, checkpoints_.get(), progress_, options_.stop.iterations,
                        options_.valid.empty() ? "" : request_.algorithm->info().metric, training_.items_per_iteration,
                        training_.item_name);
-  const std::vector<StateSection>* start = resume_from_ ? &resume_from_->sections : nullptr;
-  TrainResult result = simulated_ ? simulated_->train(train_options(), observer, interrupt_.flag(), start)
-                                  : train(*engine_, *training_.schedule, *training_.trainee, train_options(), observer,
-                                          interrupt_.flag(), start);
+  TrainResult result = simulated_ ? simulated_->train(train_options(), observer, interrupt_.flag(),
+                                                      resume_from_ ? &resume_from_->sections : nullptr)
+                                  : train_on_engine(observer);
+  gather_warnings();
   const bool residual = request_.algorithm->info().objective_is_residual;
   if (residual && result.stopped_by == StoppedBy::target && options_.stop.target != residual_goal()) {
     result.stopped_by = StoppedBy::tolerance;
@@ -368,12 +488,18 @@ void TrainRun::finish_record(const TrainResult& result, const std::string& model
   write_run_record(directory_->record_file(), record_);
 }
 
+// How to go on with a run that has not come to its end.
+std::string TrainRun::advice() const {
+  if (options_.checkpoint_every == 0) return "; checkpoints were off (--checkpoint-every), so nothing is kept";
+  std::string text = "; go on with: ";
+  if (nodes_.several()) text += "mpirun -n " + std::to_string(nodes_.count()) + " ";
+  text += resume_command(request_.command);
+  return text + (nodes_.several() ? " (any number of ranks will do)" : "");
+}
+
 int TrainRun::interrupted(const TrainResult& result) {
   finish_record(result, "");
-  std::string text = "orrery: interrupted after iteration " + std::to_string(result.iterations) + "; ";
-  text += options_.checkpoint_every > 0 ? "go on with: " + resume_command(request_.command)
-                                        : "checkpoints were off (--checkpoint-every), so nothing is kept";
-  complain(text + "\n");
+  complain("orrery: interrupted after iteration " + std::to_string(result.iterations) + advice() + "\n");
   return kInterrupted;
 }
 
@@ -416,7 +542,22 @@ int TrainRun::exit_code(StoppedBy reason) const {
   return kNotReached;
 }
 
+void TrainRun::gather_warnings() {
+  if (!nodes_.several()) return;
+  const std::vector<std::string> all = nodes_.exchange(json_text(Json(engine_->warnings())));
+  if (!nodes_.is_first()) return;
+  const std::vector<std::string> mine = engine_->warnings();
+  for (NodeId rank = 1; rank < all.size(); ++rank) {
+    for (const std::string& warning : parse_json(all[rank]).get<std::vector<std::string>>()) {
+      if (std::find(mine.begin(), mine.end(), warning) != mine.end()) continue;
+      engine_->warn("rank " + std::to_string(rank) + ": " + warning);
+    }
+  }
+  say_warnings();
+}
+
 void TrainRun::say_warnings() {
+  if (!nodes_.is_first()) return;
   const std::vector<std::string> warnings = engine_->warnings();
   for (; warnings_said_ < warnings.size(); ++warnings_said_) progress_.warn(warnings[warnings_said_]);
 }

@@ -17,6 +17,7 @@
 #include "engine/run_directory.h"
 #include "engine/run_record.h"
 #include "engine/training.h"
+#include "tools/nodes.h"
 #include "tools/run_options.h"
 #include "tools/simulated_training.h"
 
@@ -33,8 +34,9 @@ struct TrainRequest {
 /// One use: construct, run(). The calls of run() are its steps, in order.
 class TrainRun {
  public:
-  /// `request`, `options` and `session` must outlive it.
-  TrainRun(TrainRequest& request, RunOptions& options, const SessionOptions& session, Progress& progress);
+  /// Everything must outlive it. On several nodes each of them makes one, and the first does the files.
+  TrainRun(TrainRequest& request, RunOptions& options, const SessionOptions& session, Progress& progress, Nodes& nodes,
+           InterruptGuard& interrupt);
   ~TrainRun();
 
   /// Returns the exit code of a run that did not throw: 0, 1 (a goal was not reached), 4 (--verify), 130.
@@ -42,14 +44,20 @@ class TrainRun {
 
  private:
   void check_options();
+  void check_nodes() const;
+  void agree_on_command();
   DataRequest data_request() const;
+  std::optional<SimdLevel> agreed_simd();
   void open_engine();
   void load();
   void check_memory();
   void prepare();
   void find_checkpoint();
+  void read_checkpoint_of_first();
+  void spread_checkpoint();
   void compare_with_record(const Fingerprint& mine) const;
   void start_files();
+  void start_record();
   TrainResult train_model();
   std::string write_model();
   void finish_record(const TrainResult& result, const std::string& model_checksum);
@@ -60,11 +68,15 @@ class TrainRun {
 
   Fingerprint fingerprint() const;
   TrainOptions train_options() const;
+  TrainResult train_on_engine(TrainingObserver& observer);
+  std::string advice() const;
   std::optional<double> residual_goal() const;
   std::string data_json() const;
   std::string metric_name() const;
   double metric_value(const Evaluation& evaluation) const;
   void say_warnings();
+  /// Those that other nodes have and the first has not.
+  void gather_warnings();
   /// Names what is done next, for the status line and for stop_if_interrupted().
   void begin_step(std::string doing);
   /// @throws Error (interrupted) as long as nothing has been written that a stop would leave half done.
@@ -74,7 +86,8 @@ class TrainRun {
   RunOptions& options_;
   const SessionOptions& session_;
   Progress& progress_;
-  InterruptGuard interrupt_;
+  Nodes& nodes_;
+  InterruptGuard& interrupt_;
   std::string doing_ = "starting threads";
   bool files_started_ = false;
 

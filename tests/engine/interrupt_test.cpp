@@ -19,7 +19,7 @@ using test::expect_error;
 void silence() { ::close(STDERR_FILENO); }
 
 TEST(Interrupt, TheFirstSignalSetsTheFlag) {
-  for (const int number : {SIGINT, SIGTERM}) {
+  for (const int number : {SIGINT, SIGTERM, SIGUSR1}) {
     EXPECT_EQ(exit_code_of_child([&] {
                 silence();
                 InterruptGuard guard;
@@ -40,6 +40,19 @@ TEST(Interrupt, TheSecondEndsTheProcessAtOnceWith130) {
               return 0;
             }),
             130);
+}
+
+TEST(Interrupt, ARequestMayBeRepeatedAndASignalThatInsistsAfterItIsTheFirst) {
+  EXPECT_EQ(exit_code_of_child([] {
+              silence();
+              InterruptGuard guard;
+              std::raise(SIGUSR1);
+              std::raise(SIGUSR1);
+              if (guard.terminated()) return 1;
+              std::raise(SIGTERM);
+              return guard.terminated() ? 0 : 2;
+            }),
+            0);
 }
 
 /// What a child says on standard error while `body` raises signals.

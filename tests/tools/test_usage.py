@@ -174,11 +174,11 @@ class Usage(CommandLine):
         done = self.train(self.ratings(), self.dir / "r", "--rank", "4096", "--memory-limit", "100K", expect=USAGE)
         self.assertFalse((self.dir / "r").exists())
 
-    def test_ranks_of_mpirun_are_refused(self):
+    def test_ranks_that_do_not_know_each_other_are_refused(self):
         for variable in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE"):
             environment = dict(os.environ, **{variable: "2"})
             done = self.train(self.ratings(), self.dir / "r", expect=USAGE, env=environment)
-            self.assertIn("one node", done.stderr)
+            self.assertIn("started as 2 ranks", done.stderr)
             self.assertFalse((self.dir / "r").exists())
         environment = dict(os.environ, OMPI_COMM_WORLD_SIZE="1")
         self.train(self.ratings(), self.dir / "r", "--iterations", "1", env=environment)

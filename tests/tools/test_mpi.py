@@ -1,0 +1,277 @@
+"""`mpirun -n N orrery train …`: the bits of one node, one voice and one exit code for all ranks, and what happens when a
+rank dies, hangs, or is another one than the rest.
+
+The settings of kLauncher are for test machines, which are root and have fewer cores than ranks."""
+
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+import support
+from support import CommandLine, DATA, DONE, INTERRUPTED, LOST, NOT_REACHED, USAGE, ratings_text
+
+kLauncher = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+             "OMPI_MCA_hwloc_base_binding_policy": "none"}
+kLogistic = ("logistic", "rows.svm", "--solver", "sgd", "--workers", "8", "--iterations", "3")
+kFactors = ("mf", "ratings.txt", "--schedule", "data", "--rank", "8", "--workers", "8", "--iterations", "2")
+
+
+def rows_text(rows=3000, columns=60, seed=5):
+    """Rows of two classes that a plane nearly parts."""
+    draw = random.Random(seed)
+    plane = [draw.gauss(0, 1) for _ in range(columns)]
+    lines = []
+    for _ in range(rows):
+        entries = [(column, draw.gauss(0, 1)) for column in sorted(draw.sample(range(columns), 8))]
+        score = sum(plane[column] * value for column, value in entries) + draw.gauss(0, 0.5)
+        lines.append(" ".join([str(int(score > 0)), *(f"{column + 1}:{value:.4f}" for column, value in entries)]))
+    return "\n".join(lines) + "\n"
+
+
+def read_process(process, name):
+    """A file of /proc; empty when the process is gone."""
+    try:
+        with open(f"/proc/{process}/{name}", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def is_running(process):
+    """A zombie whose parent has died too is not."""
+    return read_process(process, "stat").rpartition(b")")[2].split()[:1] not in ([], [b"Z"])
+
+
+def ranks_of(mpirun):
+    """{rank: process id} of the ranks that an mpirun has started."""
+    found = {}
+    for child in read_process(mpirun, f"task/{mpirun}/children").split():
+        for entry in read_process(int(child), "environ").split(b"\0"):
+            if entry.startswith(b"OMPI_COMM_WORLD_RANK="):
+                found[int(entry.split(b"=")[1])] = int(child)
+    return found
+
+
+class Mpi(CommandLine):
+    def setUp(self):
+        super().setUp()
+        self.rows = self.write("rows.svm", rows_text())
+        self.write("ratings.txt", ratings_text(users=200, items=80, ratings=6000))
+
+    def environment(self):
+        return {**os.environ, **kLauncher}
+
+    def command(self, ranks, *words):
+        return ["mpirun", "-n", str(ranks), support.kBinary, *map(str, words)]
+
+    def mpirun(self, ranks, *words, expect=DONE):
+        done = subprocess.run(self.command(ranks, *words), text=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
+                              env=self.environment(), cwd=self.dir)
+        self.assertEqual(done.returncode, expect, f"{ranks} ranks: {' '.join(map(str, words))}\n{done.stdout}{done.stderr}")
+        return done
+
+    def start_mpirun(self, ranks, *words):
+        process = subprocess.Popen(self.command(ranks, *words), text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, env=self.environment(), cwd=self.dir)
+        self.addCleanup(self.finish_off, process)
+        return process
+
+    def trained(self, ranks, name, *words, **options):
+        """What a run left in its record; with `expect`, the finished process."""
+        out = self.dir / name
+        words = ("train", *words, "--out", out, "--quiet")
+        done = self.run_orrery(*words, cwd=self.dir, **options) if ranks == 1 else self.mpirun(ranks, *words, **options)
+        return done if options else self.record(out)
+
+    def wait_for_line(self, out, process):
+        """Until the run has evaluated something, and so written a checkpoint before."""
+        self.wait_for(lambda: support.line_count(out / "metrics.jsonl") >= 2, "a second evaluation", process)
+
+    def assert_all_gone(self, ranks):
+        for rank, process in ranks.items():
+            self.assertFalse(is_running(process), f"rank {rank} is still there")
+
+
+class Bits(Mpi):
+    def test_ranks_and_threads_change_no_bit_at_staleness_0(self):
+        for job in (kLogistic, kFactors):
+            one = self.trained(1, job[0], *job)["result"]
+            for ranks, threads in ((2, 1), (2, 2), (4, 1), (4, 2)):
+                with self.subTest(job=job[0], ranks=ranks, threads=threads):
+                    record = self.trained(ranks, f"{job[0]}-{ranks}-{threads}", *job, "--threads", threads)
+                    self.assertEqual(record["result"]["model_checksum"], one["model_checksum"])
+                    self.assertEqual(record["result"]["value"], one["value"])
+                    self.assertEqual((record["ranks"], record["threads"]), (ranks, threads))
+
+    def test_softmax_too_and_with_held_out_data_that_decides(self):
+        valid = self.write("valid.svm", rows_text(rows=500, seed=6))
+        job = ("softmax", "rows.svm", "--solver", "sgd", "--workers", "6", "--valid", valid, "--patience", "2",
+               "--iterations", "6")
+        one = self.trained(1, "one", *job)["result"]
+        three = self.trained(3, "three", *job)["result"]
+        for key in ("model_checksum", "iterations", "best_iteration", "value"):
+            self.assertEqual(one[key], three[key], key)
+
+    def test_slack_runs_too(self):
+        record = self.trained(3, "ssp", *kLogistic, "--staleness", "2")
+        self.assertEqual((record["consistency"], record["ranks"]), ("ssp", 3))
+        self.assertLess(record["result"]["value"], 0.5)
+
+    def test_default_threads_share_the_host(self):
+        record = self.trained(2, "two", *kFactors)
+        self.assertEqual(record["threads"], max(1, len(os.sched_getaffinity(0)) // 2))
+
+
+class OneVoice(Mpi):
+    def refused(self, ranks, said, *words, expect=USAGE):
+        done = self.mpirun(ranks, "train", *words, "--out", self.dir / "no", expect=expect)
+        complaints = [line for line in done.stderr.splitlines() if line.startswith("orrery:")]
+        self.assertEqual(len(complaints), 1, done.stderr)
+        self.assertIn(said, complaints[0])
+        self.assertFalse((self.dir / "no").exists())
+
+    def test_what_every_rank_refuses_is_said_once(self):
+        self.refused(3, "no-such-file", "logistic", self.dir / "no-such-file", "--solver", "sgd", expect=DATA)
+        self.refused(3, "every rank needs", *kLogistic[:-4], "--workers", "2")
+        bad = self.write("bad.svm", "1 1:0.5\n0 1:x\n" * 20)
+        self.refused(2, "bad.svm:2", "logistic", bad, "--solver", "sgd", expect=DATA)
+
+    def test_what_cannot_run_on_several_nodes_says_so(self):
+        for words in (("pagerank", "rows.svm"), ("mf", "ratings.txt")):
+            self.refused(2, f"started as 2 ranks, but {words[0]} runs on several nodes where", *words)
+        self.refused(2, "start it without mpirun", *kLogistic, "--simulate", "nodes:2")
+        done = self.mpirun(2, "list", expect=USAGE)
+        self.assertIn("only `orrery train` runs on several", done.stderr)
+
+    def test_a_run_that_is_there_is_refused_by_all(self):
+        self.trained(1, "taken", *kLogistic)
+        done = self.mpirun(2, "train", *kLogistic, "--out", self.dir / "taken", expect=USAGE)
+        self.assertRegex(done.stderr, "orrery: rank 0: --out .*taken: holds a run")
+
+    def test_a_goal_that_is_not_reached_is_one_exit_code(self):
+        self.trained(2, "goal", *kLogistic, "--target", "0.0001", expect=NOT_REACHED)
+
+    def test_ranks_that_run_different_things_are_named(self):
+        other_data = self.write("other.svm", "1 1:0.5\n0 2:1\n" * 50)
+        other_program = self.dir / "orrery"
+        shutil.copy(support.kBinary, other_program)
+        with open(other_program, "ab") as file:
+            file.write(b"\0")  # the same to the loader, another program to who compares
+        words = list(map(str, ("train", *kLogistic, "--out", self.dir / "no")))
+        binary = support.kBinary
+        for said, other in (
+            ("seed: 1 on ranks 0, 2, 7 on rank 1", [binary, *words, "--seed", "7"]),
+            ("data: .* on ranks 0, 2, .*other.svm on rank 1", [binary, *[str(other_data) if w == "rows.svm" else w for w in words]]),
+            ("program: .* on ranks 0, 2, .* on rank 1", [str(other_program), *words]),
+        ):
+            with self.subTest(said):
+                command = ["mpirun", "-n", "1", binary, *words, ":", "-n", "1", *other, ":", "-n", "1", binary, *words]
+                done = subprocess.run(command, text=True, capture_output=True, timeout=60, env=self.environment(), cwd=self.dir)
+                self.assertEqual(done.returncode, USAGE, done.stderr)
+                self.assertRegex(done.stderr, "orrery: the ranks do not run the same thing: .*" + said)
+                self.assertFalse((self.dir / "no").exists())
+
+    def test_data_that_differs_under_one_name_is_refused(self):
+        # A path that means another file on rank 1.
+        for place, line in (("a", "1 1:0.5\n0 2:1\n"), ("b", "1 1:0.5\n0 2:2\n")):
+            self.write(f"{place}/data.svm", line * 50)
+        words = ["train", "logistic", "data.svm", "--solver", "sgd", "--workers", "2", "--out", str(self.dir / "no")]
+        command = ["mpirun", "-n", "1", "-wdir", str(self.dir / "a"), support.kBinary, *words, ":", "-n", "1", "-wdir",
+                   str(self.dir / "b"), support.kBinary, *words]
+        done = subprocess.run(command, text=True, capture_output=True, timeout=60, env=self.environment(), cwd=self.dir)
+        self.assertEqual(done.returncode, USAGE, done.stderr)
+        self.assertRegex(done.stderr, "data: [0-9a-f]{16} on rank 0, [0-9a-f]{16} on rank 1")
+
+
+class Lost(Mpi):
+    kJob = (*kLogistic[:-1], "5000", "--checkpoint-every", "1")
+
+    def until_lost(self, ranks, victim, signal_number, name):
+        """Starts a long run, does that to a rank once there is a checkpoint, and returns (seconds, exit code, stderr)."""
+        out = self.dir / name
+        process = self.start_mpirun(ranks, "train", *self.kJob, "--out", out)
+        self.wait_for_line(out, process)
+        processes = ranks_of(process.pid)
+        self.assertEqual(len(processes), ranks)
+        start = time.monotonic()
+        os.kill(processes[victim], signal_number)
+        _, errors = process.communicate(timeout=60)
+        self.assert_all_gone(processes)
+        return time.monotonic() - start, process.returncode, errors
+
+    def resumed_equals_whole(self, name, ranks):
+        done = len(self.metrics(self.dir / name))
+        job = (*kLogistic[:-1], str(done + 3), "--checkpoint-every", "1")
+        resumed = self.trained(ranks, name, *job, "--resume")
+        whole = self.trained(1, f"{name}-whole", *job)
+        self.assertEqual(resumed["result"]["model_checksum"], whole["result"]["model_checksum"])
+        self.assertEqual(len(self.metrics(self.dir / name)), done + 3)
+
+    def test_a_rank_that_dies_is_named_and_the_run_goes_on_elsewhere(self):
+        victim = random.randrange(3)
+        seconds, code, errors = self.until_lost(3, victim, signal.SIGKILL, "died")
+        self.assertEqual(code, 128 + signal.SIGKILL, errors)  # Open MPI's way to say so
+        self.assertLess(seconds, 15)
+        self.assertRegex(errors, rf"orrery: node {victim} failed: no sign of life of rank {victim} .*; go on with: mpirun -n 3 "
+                                 r"orrery train logistic .*--resume")
+        self.resumed_equals_whole("died", random.choice((1, 2, 3, 4)))
+
+    def test_a_rank_that_hangs_ends_the_run(self):
+        seconds, code, errors = self.until_lost(3, 1, signal.SIGSTOP, "hung")
+        self.assertEqual(code, LOST, errors)
+        self.assertLess(seconds, 25)
+        self.assertIn("node 1 failed: no sign of life of rank 1", errors)
+        self.assertIn("--resume", errors)
+        self.resumed_equals_whole("hung", 2)
+
+    def test_a_short_stop_is_no_loss(self):
+        out = self.dir / "paused"
+        process = self.start_mpirun(2, "train", *kLogistic[:-1], "300", "--out", out)
+        self.wait_for_line(out, process)
+        victim = ranks_of(process.pid)[1]
+        os.kill(victim, signal.SIGSTOP)
+        time.sleep(1.5)  # how long it is stopped, which is what the test is about
+        os.kill(victim, signal.SIGCONT)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, DONE, errors)
+
+    def test_a_request_finishes_the_iteration_on_all_ranks(self):
+        out = self.dir / "stopped"
+        process = self.start_mpirun(3, "train", *self.kJob, "--out", out)
+        self.wait_for_line(out, process)
+        process.send_signal(signal.SIGUSR1)  # mpirun passes it on to all ranks
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, INTERRUPTED, errors)
+        self.assertRegex(errors, r"orrery: interrupted after iteration \d+; go on with: mpirun -n 3 orrery train")
+        self.assertEqual(errors.count("finishing the iteration"), 1, errors)
+        self.assertEqual(len(support.checkpoints(out)), 2)
+        self.resumed_equals_whole("stopped", 2)
+
+    def test_one_rank_that_is_told_stops_all_at_the_same_clock(self):
+        out = self.dir / "told"
+        process = self.start_mpirun(2, "train", *self.kJob, "--out", out)
+        self.wait_for_line(out, process)
+        os.kill(ranks_of(process.pid)[1], signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, INTERRUPTED, errors)
+        self.assertRegex(errors, r"orrery: interrupted after iteration \d+")
+
+    def test_ctrl_c_leaves_no_rank_behind_and_a_run_that_goes_on(self):
+        out = self.dir / "ctrl-c"
+        process = self.start_mpirun(2, "train", *self.kJob, "--out", out)
+        self.wait_for_line(out, process)
+        processes = ranks_of(process.pid)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        self.assertNotEqual(process.returncode, DONE)
+        self.assert_all_gone(processes)
+        self.resumed_equals_whole("ctrl-c", 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
