@@ -1,0 +1,266 @@
+// Learned access plans (design section 6; the properties of IterStore's order and cache): results are those without a
+// plan, whatever the pattern does; planned accesses allocate nothing and hash nothing.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory_resource>
+#include <vector>
+
+#include "engine/access_slots.h"
+#include "engine/executor.h"
+#include "engine/reduce.h"
+#include "engine/row_writers.h"
+#include "engine/table_store.h"
+#include "tests/engine/toy_programs.h"
+
+namespace orrery {
+namespace {
+
+/// What a worker touches in a clock: a pattern that moves on every five clocks, grows, shrinks, and has rows that
+/// everybody, one worker only, or one worker once touches. Worker 0 touches nothing.
+struct MovingPattern {
+  static constexpr std::uint32_t kRows = 2000, kWidth = 3;
+  static std::vector<std::uint32_t> rows(WorkerId worker, Clock clock) {
+    std::vector<std::uint32_t> rows;
+    if (worker == 0) return rows;
+    const auto phase = static_cast<std::uint32_t>(clock / 5);
+    const std::uint32_t count = phase % 3 == 2 ? 5 : 40;
+    for (std::uint32_t i = 0; i < count; ++i) rows.push_back(100 + phase * 37 + i);  // shared, moving
+    for (std::uint32_t i = 0; i < 20; ++i) rows.push_back(1000 + worker * 20 + i);   // its own
+    for (std::uint32_t i = 0; i < 3; ++i)
+      rows.push_back(static_cast<std::uint32_t>(toy::mix(worker, static_cast<std::uint64_t>(clock) * 3 + i) % 90));
+    if (worker == 1 && clock == 7) rows.push_back(kRows - 1);
+    return rows;
+  }
+  static float delta(WorkerId worker, Clock clock, std::uint32_t row, std::uint32_t d, float seen) {
+    const std::uint64_t draw = toy::mix(toy::mix(worker, row), toy::mix(static_cast<std::uint64_t>(clock), d)) >> 40;
+    return 0.1F * std::sin(seen + static_cast<float>(draw));
+  }
+};
+
+template <class T>
+class Moving final : public TableProgram {
+ public:
+  Moving(Engine& engine, const WorkerMap& map)
+      : TableProgram(engine, map),
+        table(tables().add<T>({.name = "rows", .rows = MovingPattern::kRows, .width = MovingPattern::kWidth})) {}
+  Evaluation evaluate(Engine&, bool) override { return {}; }
+  void run_unit(const WorkUnit& unit, UnitContext& context) override {
+    std::array<T, MovingPattern::kWidth> delta{};
+    for (int pass = 0; pass < 2; ++pass) {  // the second pass reads its own updates
+      for (const std::uint32_t row : MovingPattern::rows(unit.worker, unit.clock)) {
+        const std::span<const T> seen = table.read(context, row);
+        for (std::uint32_t d = 0; d < delta.size(); ++d) {
+          delta[d] = static_cast<T>(std::is_integral_v<T> ? 1
+                                                          : MovingPattern::delta(unit.worker, unit.clock, row, d,
+                                                                                 static_cast<float>(seen[d])));
+        }
+        table.add(context, row, delta);
+      }
+    }
+  }
+  Table<T>& table;
+};
+
+/// The same under bulk synchronous parallel, one worker after the other.
+std::vector<float> move_serially(WorkerId workers, Clock clocks) {
+  constexpr std::uint32_t kWidth = MovingPattern::kWidth;
+  std::vector<float> x(MovingPattern::kRows * kWidth, 0.0F);
+  for (Clock c = 0; c < clocks; ++c) {
+    std::vector<std::vector<float>> sums(workers, std::vector<float>(x.size(), 0));
+    for (WorkerId w = 0; w < workers; ++w) {
+      for (int pass = 0; pass < 2; ++pass) {
+        for (const std::uint32_t row : MovingPattern::rows(w, c)) {
+          const std::size_t at = std::size_t{row} * kWidth;
+          std::array<float, kWidth> delta{};
+          for (std::uint32_t d = 0; d < kWidth; ++d) {
+            delta[d] = MovingPattern::delta(w, c, row, d, x[at + d] + sums[w][at + d]);
+          }
+          for (std::uint32_t d = 0; d < kWidth; ++d) sums[w][at + d] += delta[d];
+        }
+      }
+    }
+    std::vector<float> of_workers(workers);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      for (WorkerId w = 0; w < workers; ++w) of_workers[w] = sums[w][i];
+      x[i] += tree_sum(std::span<float>(of_workers));
+    }
+  }
+  return x;
+}
+
+struct Shape {
+  NodeId nodes;
+  const char* topology;
+  unsigned threads;
+  WorkerId workers;
+};
+
+TEST(AccessPlan, changes_no_bit_at_staleness_0_while_the_pattern_moves) {
+  constexpr Clock kClocks = 22;
+  for (const Shape& shape : {Shape{1, "", 1, 7}, Shape{1, "", 4, 7}, Shape{1, "numa:2 core:2 pu:1", 4, 7},
+                             Shape{2, "numa:2 core:1 pu:1", 2, 7}, Shape{4, "", 1, 7}}) {
+    const std::vector<float> expected = move_serially(shape.workers, kClocks);
+    for (const bool plan : {true, false}) {
+      EngineOptions options = toy::options_with(shape.threads, 0, shape.topology);
+      options.plan = plan;
+      toy::on_cluster(shape.nodes, options, [&](NodeId node, Engine& engine) {
+        const WorkerMap map(shape.workers, shape.nodes, node, engine.domains());
+        Moving<float> program(engine, map);
+        DataParallelSchedule schedule(std::vector<std::uint32_t>(shape.workers, 1));
+        Executor executor(engine, schedule, program, shape.workers, {});
+        executor.run(kClocks);
+        EXPECT_EQ(program.table.snapshot(), expected) << shape.nodes << " nodes, plan " << plan;
+        const AccessCounts counts = program.table.accesses();
+        EXPECT_EQ(counts.reads, counts.adds);
+        EXPECT_EQ(plan && counts.adds > 0, counts.misses > 0) << "the first clock's at least";
+        if (plan && shape.nodes == 1) {
+          EXPECT_GT(counts.extensions, shape.workers) << "the plan has followed";
+        }
+      });
+    }
+  }
+}
+
+TEST(AccessPlan, conserves_updates_while_the_pattern_moves_in_every_mode) {
+  constexpr Clock kClocks = 22;
+  for (const Clock staleness : {0, 1, 3}) {
+    for (const Shape& shape : {Shape{1, "", 3, 9}, Shape{1, "numa:4 core:1 pu:1", 4, 9}, Shape{3, "", 2, 9}}) {
+      std::vector<std::int64_t> expected(MovingPattern::kRows, 0);
+      for (WorkerId w = 0; w < shape.workers; ++w) {
+        for (Clock c = 0; c < kClocks; ++c) {
+          for (const std::uint32_t row : MovingPattern::rows(w, c)) expected[row] += 2;
+        }
+      }
+      EngineOptions options = toy::options_with(shape.threads, staleness, shape.topology);
+      toy::on_cluster(shape.nodes, options, [&](NodeId node, Engine& engine) {
+        const WorkerMap map(shape.workers, shape.nodes, node, engine.domains());
+        Moving<std::int64_t> program(engine, map);
+        DataParallelSchedule schedule(std::vector<std::uint32_t>(shape.workers, 1));
+        Executor executor(engine, schedule, program, shape.workers, {});
+        for (const Clock until : {3, 4, 11, 22}) executor.run(until);
+        for (std::uint32_t row = 0; row < expected.size(); ++row) ASSERT_EQ(program.table.row(row)[1], expected[row]);
+      });
+    }
+  }
+}
+
+/// Counts what is asked of it.
+class CountingMemory final : public std::pmr::memory_resource {
+ public:
+  std::uint64_t allocations = 0;
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    ++allocations;
+    return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+  }
+  void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override {
+    std::pmr::new_delete_resource()->deallocate(memory, bytes, alignment);
+  }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+};
+
+// Hashing and the growth of lists are in the dynamic path only, which counts what comes to it.
+TEST(AccessPlan, planned_accesses_allocate_nothing_and_miss_nothing) {
+  constexpr std::uint32_t kRows = 5000, kWidth = 4;
+  const Engine engine(toy::options_with(1, 0));
+  const TableSpec spec{.name = "rows", .rows = kRows, .width = kWidth};
+  const RowRule<float> rule(spec.rule, kWidth, false);
+  const DomainCache<float> cache(kRows, kWidth, 1, false, 0, engine.topology());
+  CountingMemory memory;
+  WorkerView<float> view(cache, rule, spec, RowHomes(kRows, 1), false, &memory);
+  const std::array<float, kWidth> delta{1, 2, 3, 4};
+  const auto one_clock = [&](Clock clock) {
+    for (std::uint32_t i = 0; i < 3000; ++i) {
+      const std::uint32_t row = i * 7919 % kRows;
+      view.read(clock, row);
+      view.add(clock, row, delta);
+      EXPECT_EQ(view.read(clock, row)[3], 4);
+      view.add(clock, row, 3, 1.0F);
+    }
+  };
+  one_clock(0);
+  view.begin_settled();
+  EXPECT_TRUE(view.learner().is_due());
+  view.follow(view.learner().extended());
+  const std::uint64_t before = memory.allocations, misses = view.learner().counts().misses;
+  for (Clock clock = 1; clock < 4; ++clock) one_clock(clock);
+  EXPECT_EQ(memory.allocations, before);
+  EXPECT_EQ(view.learner().counts().misses, misses);
+  EXPECT_EQ(view.learner().planned(), 3000U);
+}
+
+/// Every clock touches rows that never come back.
+class Passing final : public TableProgram {
+ public:
+  Passing(Engine& engine, const WorkerMap& map)
+      : TableProgram(engine, map), table(tables().add<float>({.name = "rows", .rows = 100000, .width = 1})) {}
+  Evaluation evaluate(Engine&, bool) override { return {}; }
+  void run_unit(const WorkUnit& unit, UnitContext& context) override {
+    for (std::uint32_t i = 0; i < 200; ++i)
+      table.add(context, static_cast<std::uint32_t>(unit.clock) * 200 + i, 0, 1.0F);
+  }
+  Table<float>& table;
+};
+
+TEST(AccessPlan, a_program_that_never_repeats_is_left_unplanned) {
+  for (const Clock staleness : {0, 2}) {
+    Engine engine(toy::options_with(1, staleness));
+    const WorkerMap map(1, 1, 0, engine.domains());
+    Passing program(engine, map);
+    DataParallelSchedule schedule({1});
+    Executor executor(engine, schedule, program, 1, {});
+    executor.run(450);
+    const AccessCounts counts = program.table.accesses();
+    EXPECT_EQ(counts.given_up, 1U);
+    EXPECT_EQ(counts.rows, 0U);
+    for (std::uint32_t row = 0; row < 90000; row += 1000) EXPECT_EQ(program.table.row(row)[0], 1);
+  }
+}
+
+TEST(AccessSlots, are_in_the_order_of_first_touch_and_stay) {
+  AccessSlots slots(70000);
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t i = 0; i < 500; ++i) order.push_back(i * 7919 % 70000);
+  for (const std::uint32_t row : order) EXPECT_EQ(slots.find(row), AccessSlots::kNone);
+  for (int again = 0; again < 2; ++again) {
+    for (const std::uint32_t row : order) slots.enter(row);
+  }
+  AccessSlots longer(slots, std::pmr::get_default_resource());
+  longer.enter(69999);
+  ASSERT_EQ(longer.size(), 501U);
+  for (std::uint32_t i = 0; i < order.size(); ++i) {
+    EXPECT_EQ(longer.find(order[i]), i);
+    EXPECT_EQ(longer.row(i), order[i]);
+  }
+  EXPECT_EQ(longer.find(69999), 500U);
+}
+
+TEST(RowWriters, know_every_writer_and_parts_cover_every_row_once) {
+  std::vector<std::shared_ptr<AccessSlots>> plans(3);
+  for (const std::uint32_t view : {0U, 2U}) {
+    plans[view] = std::make_shared<AccessSlots>(50);
+    for (std::uint32_t row = view; row < 50; row += 3 - view) plans[view]->enter(49 - row);
+  }
+  RowWriters writers;
+  writers.build(50, plans);
+  for (std::uint32_t row = 0; row < 50; ++row) {
+    std::size_t found = 0;
+    for (const RowWriters::Writer& writer : writers.of(row)) {
+      EXPECT_EQ(plans[writer.view]->find(row), writer.slot);
+      ++found;
+    }
+    EXPECT_EQ(found, (plans[0]->find(row) != AccessSlots::kNone) + (plans[2]->find(row) != AccessSlots::kNone));
+  }
+  for (const std::size_t parts : {1, 2, 7, 64}) {
+    EXPECT_EQ(writers.first_row(0, parts), 0U);
+    EXPECT_EQ(writers.first_row(parts, parts), 50U);
+    for (std::size_t p = 0; p < parts; ++p) EXPECT_LE(writers.first_row(p, parts), writers.first_row(p + 1, parts));
+  }
+}
+
+}  // namespace
+}  // namespace orrery
