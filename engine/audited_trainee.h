@@ -37,6 +37,7 @@ class AuditedTrainee final : public Trainee {
   bool may_begin(Clock clock) override;
   bool may_end(Clock clock) override;
 
+  std::vector<std::pair<std::string, AccessCounts>> accesses() const override { return inner_.accesses(); }
   Evaluation evaluate(Engine& engine, bool exact) override { return inner_.evaluate(engine, exact); }
   std::vector<StateSection> save_state() const override { return inner_.save_state(); }
   void load_state(const std::vector<StateSection>& sections) override { inner_.load_state(sections); }

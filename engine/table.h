@@ -24,6 +24,7 @@
 #include "engine/combining_tree.h"
 #include "engine/domain_cache.h"
 #include "engine/error.h"
+#include "engine/row_order.h"
 #include "engine/settlement.h"
 #include "engine/table_base.h"
 #include "engine/types.h"
@@ -55,7 +56,7 @@ class Table final : public TableBase {
     for (WorkerId w = first_worker_; w < first_worker_ + in_flight_.size(); ++w) {
       const DomainId domain = map.domain_of(w);
       views_.push_back(std::make_unique<LocalObject<WorkerView<T>>>(domain, topology, cache(domain), rule_, spec_,
-                                                                    homes_, versioned(), pools_[domain]->resource()));
+                                                                    homes_, versioned(), pools_[domain].get()));
       view_of_worker_[w] = &**views_.back();
       if (!learns) view(w).learner().switch_off();
     }
@@ -149,23 +150,23 @@ class Table final : public TableBase {
 
  protected:
   void pack_updates(Clock clock, NodeId home, Bytes& out) override {
-    const std::uint32_t first = homes_.first(home), last = homes_.first(home + 1);
+    std::uint32_t part = 0;
     if (!versioned()) {
-      for (const auto& [at, batch] : settlement_->subtrees(clock)) batch->pack(first, last, out);
+      for (const auto& [at, batch] : settlement_->subtrees(clock)) pack(*batch, home, part++, out);
       return;
     }
     take_handed();
     auto& own = own_batches_[clock];
     std::sort(own.begin(), own.end(), [](const auto& a, const auto& b) { return a->worker < b->worker; });
-    for (const auto& batch : own) batch->updates.pack(first, last, out);
+    for (const auto& batch : own) pack(batch->updates, home, part++, out);
   }
   void updates_packed(Clock clock) override { own_batches_.erase(clock); }
 
   void unpack_updates(NodeId from, Clock clock, WireReader& in) override {
+    std::uint32_t part = 0;
     if (versioned()) {
       for (WorkerId w = map_.first_worker(from); w < map_.first_worker(from + 1); ++w) {
-        UpdateBatch<T> updates(rule_.update_width());
-        updates.unpack(in);
+        UpdateBatch<T> updates = unpack(from, part++, in);
         parked_[clock].push_back(
             std::make_shared<Handed>(w, clock, std::move(updates), 1, std::pmr::get_default_resource(), nullptr));
       }
@@ -173,38 +174,32 @@ class Table final : public TableBase {
     }
     const WorkerMap theirs(map_.workers(), map_.nodes(), from, map_.domains());
     for (const Subtree at : CombiningTree(theirs).largest()) {
-      UpdateBatch<T> batch(rule_.update_width());
-      batch.unpack(in);
-      arrived_[clock].emplace(at, std::move(batch));
+      arrived_[clock].emplace(at, unpack(from, part++, in));
     }
   }
 
   // How many clocks of each of the peer's workers are in, then the rows: so the peer knows which of its own updates it
   // must go on adding itself.
-  void pack_rows(NodeId peer, std::span<const std::uint32_t> rows, Bytes& out) const override {
+  void pack_rows(NodeId peer, bool whole, std::span<const std::uint32_t> rows, Bytes& out) override {
     const WorkerId first = map_.first_worker(peer), count = map_.first_worker(peer + 1) - first;
-    put_all(out, std::span(applied_of_worker_).subspan(first, count));
-    put(out, static_cast<std::uint32_t>(rows.size()));
-    for (const std::uint32_t row : rows) {
-      put(out, row);
-      put_all(out, state_of(row));
-    }
+    put_all(out, std::span<const Clock>(applied_of_worker_).subspan(first, count));
+    writer(rows_out_, {peer, whole}, here())
+        .template write<T>(
+            rows, rule_.state_width(), [&](std::size_t i) { return state_of(rows[i]).data(); }, out);
   }
 
-  void unpack_rows(NodeId home, const ClockTree& clocks, WireReader& in) override {
+  void unpack_rows(NodeId home, bool whole, const ClockTree& clocks, WireReader& in) override {
     std::vector<Clock> included(in_flight_.size());
     in.take_all(std::span(included));
     const std::vector<std::shared_ptr<Handed>> newly = newly_included(home, included);
-    std::vector<T> state(rule_.state_width());
-    for (auto left = in.take<std::uint32_t>(); left > 0; --left) {
-      const auto row = in.take<std::uint32_t>();
+    const std::uint32_t width = rule_.state_width();
+    rows_in_[{home, whole}].template read<T>(in, width, [&](std::uint32_t row, const T* state) {
       if (!versioned()) {
-        take_state(in, row);
-        continue;
+        for (const auto& cache : caches_) std::copy(state, state + width, (**cache).values(row));
+        return;
       }
-      in.take_all(std::span(state));
-      replace(row, newly, clocks.fastest(), [&](T* now) { std::copy(state.begin(), state.end(), now); });
-    }
+      replace(row, newly, clocks.fastest(), [&](T* now) { std::copy(state, state + width, now); });
+    });
     for (const auto& batch : newly) is_in_at_one_more_home(*batch);
     note_included(home, included);
   }
@@ -247,10 +242,38 @@ class Table final : public TableBase {
 
  private:
   using Handed = HandedBatch<T>;
+  /// The other node, and which of several lists.
+  using Link = std::pair<NodeId, std::uint32_t>;
 
   // Two loads that may be from another domain's memory; all that follows is in the worker's own.
   WorkerView<T>& view(WorkerId worker) const { return *view_of_worker_[worker]; }
   DomainCache<T>& cache(DomainId domain) const { return **caches_[domain]; }
+
+  /// What one part of this node (of the fixed tree, or a worker) added to the rows of `home`.
+  void pack(const UpdateBatch<T>& updates, NodeId home, std::uint32_t part, Bytes& out) {
+    packed_rows_.clear();
+    packed_values_.clear();
+    for (std::size_t i = 0; i < updates.rows().size(); ++i) {
+      if (!homes_.is_home(home, updates.rows()[i])) continue;
+      packed_rows_.push_back(updates.rows()[i]);
+      packed_values_.push_back(updates.values(i));
+    }
+    writer(updates_out_, {home, part}, home)
+        .template write<T>(
+            packed_rows_, rule_.update_width(), [&](std::size_t i) { return packed_values_[i]; }, out);
+  }
+  UpdateBatch<T> unpack(NodeId from, std::uint32_t part, WireReader& in) {
+    UpdateBatch<T> updates(rule_.update_width());
+    updates_in_[{from, part}].template read<T>(in, rule_.update_width(), [&](std::uint32_t row, const T* values) {
+      updates.append(row, UpdateBatch<T>::kNone, values);
+    });
+    return updates;
+  }
+  /// For rows of `home`.
+  RowOrderWriter& writer(std::map<Link, RowOrderWriter>& of, Link link, NodeId home) const {
+    const std::uint32_t first = homes_.first(home);
+    return of.try_emplace(link, first, homes_.first(home + 1) - first).first->second;
+  }
 
   bool is_settled_in_parts() const noexcept { return !versioned() && is_alone() && settlement_->is_planned(); }
   void apply_to_all(std::uint32_t row, const T* sum) {
@@ -365,6 +388,10 @@ class Table final : public TableBase {
   std::vector<Clock> applied_of_worker_;                               ///< all below it, of each worker of the cluster
   std::vector<std::deque<std::shared_ptr<Handed>>> in_flight_;         ///< by own worker: batches that some home lacks
   std::vector<std::vector<Clock>> included_;  ///< by home and own worker: clocks that its rows hold
+  std::map<Link, RowOrderWriter> updates_out_, rows_out_;
+  std::map<Link, RowOrderReader> updates_in_, rows_in_;
+  std::vector<std::uint32_t> packed_rows_;  ///< scratch of pack()
+  std::vector<const T*> packed_values_;
   /// A node that knows sooner that all have finished a clock may be a clock ahead.
   std::map<Clock, std::map<Subtree, UpdateBatch<T>>> arrived_;
 };

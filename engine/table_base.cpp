@@ -93,7 +93,7 @@ void TableBase::message_arrived(const Message& message, const ClockTree& clocks)
 void TableBase::rows_arrived(const Message& message, const ClockTree& clocks) {
   WireReader in(message.payload);
   const bool whole = in.take<std::uint8_t>() != 0;
-  unpack_rows(message.from, clocks, in);
+  unpack_rows(message.from, whole, clocks, in);
   // Only now: who sees the frontier must see the rows.
   raise_frontier(message.from, message.clock);
   if (whole) whole_[message.from] = message.clock;
@@ -140,7 +140,7 @@ void TableBase::send_rows(NodeId peer, bool whole) {
   const std::vector<std::uint32_t> rows = peers_.tell(peer, frontiers_[here()], whole);
   Message message = message_of(Message::Kind::rows, frontiers_[here()]);
   put(message.payload, static_cast<std::uint8_t>(whole));
-  pack_rows(peer, rows, message.payload);
+  pack_rows(peer, whole, rows, message.payload);
   outbox_->send(peer, std::move(message));
 }
 

@@ -105,8 +105,8 @@ class TableBase {
   virtual void unpack_updates(NodeId from, Clock clock, WireReader& in) = 0;
   virtual void updates_packed(Clock clock) = 0;
   /// Rows of this home as they stand, for `peer`; and its reading there. Overlap units of a versioned table.
-  virtual void pack_rows(NodeId peer, std::span<const std::uint32_t> rows, Bytes& out) const = 0;
-  virtual void unpack_rows(NodeId home, const ClockTree& clocks, WireReader& in) = 0;
+  virtual void pack_rows(NodeId peer, bool whole, std::span<const std::uint32_t> rows, Bytes& out) = 0;
+  virtual void unpack_rows(NodeId home, bool whole, const ClockTree& clocks, WireReader& in) = 0;
   /// Applies handed-over updates that may be seen. @return below which clock all updates to this home's rows are in.
   virtual Clock apply_visible(const ClockTree& clocks) = 0;
   /// Staleness 0: applies what all workers added in `clock` to this home's rows.

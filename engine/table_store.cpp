@@ -38,6 +38,12 @@ ObservedStaleness TableStore::observed() const {
   return all;
 }
 
+std::vector<std::pair<std::string, AccessCounts>> TableStore::accesses() const {
+  std::vector<std::pair<std::string, AccessCounts>> all;
+  for (const auto& table : tables_) all.emplace_back(table->spec().name, table->accesses());
+  return all;
+}
+
 Bytes TableStore::share_observed() const {
   Bytes share;
   put(share, observed());

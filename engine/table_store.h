@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -44,7 +45,9 @@ class TableStore {
   Clock bound() const { return bound_ ? *bound_ : engine_.clock_bound(); }
   /// Over all tables: what reads of this node saw.
   ObservedStaleness observed() const;
-  /// The same for other nodes to count in, and its reading there. Between runs.
+  /// What this node's workers accessed, by the name of the table. Between runs.
+  std::vector<std::pair<std::string, AccessCounts>> accesses() const;
+  /// observed() for other nodes to count in, and its reading there. Between runs.
   Bytes share_observed() const;
   void take_observed(NodeId from, WireReader& in);
   /// What reads of all nodes saw, as numbers of an evaluation: "reads_staleness_K", the reads so far that were K clocks
@@ -100,6 +103,7 @@ class OnTables : public Base {
   bool may_end(Clock clock) override { return tables_.may_end(clock); }
   /// What reads saw on every node; a Base with a share of its own appends it.
   bool shares_state() const override { return true; }
+  std::vector<std::pair<std::string, AccessCounts>> accesses() const override { return tables_.accesses(); }
   Bytes share_state() const override { return tables_.share_observed(); }
   void take_share(NodeId from, std::span<const std::byte> share) override {
     WireReader in(share);

@@ -67,12 +67,22 @@ class Trainer {
       reached = executor_->run((reached / per + 1) * per);
       ignore_stop_ = false;
     }
-    state_.seconds += running_seconds();
+    note_time(running_seconds(), reached / per - state_.iteration);
     run_start_.reset();
     state_.iteration = reached / per;
     const ExecutorStats stats = executor_->stats();
     state_.wait_seconds = wait_before_ + std::max(0.0, stats.thread_seconds - stats.busy_seconds);
     if (is_cluster() && trainee_.shares_state()) share_state();
+  }
+
+  void note_time(double seconds, Clock iterations) {
+    state_.seconds += seconds;
+    if (!first_seconds_) {
+      first_seconds_ = iterations == 1 ? seconds : -1;  // -1: several in one run, not to be told apart
+      return;
+    }
+    later_seconds_ += seconds;
+    later_iterations_ += iterations;
   }
 
   void share_state() {
@@ -193,6 +203,8 @@ class Trainer {
     }
     result.seconds = state_.seconds;
     result.wait_seconds = state_.wait_seconds;
+    if (first_seconds_ && *first_seconds_ >= 0) result.first_iteration_seconds = first_seconds_;
+    if (later_iterations_ > 0) result.later_iteration_seconds = later_seconds_ / static_cast<double>(later_iterations_);
     result.stopped_by = reason;
     result.final = trainee_.evaluate(engine_, true);
     return result;
@@ -211,6 +223,9 @@ class Trainer {
   const std::atomic<bool>& interrupted_;
   LoopState state_;
   double wait_before_ = 0;
+  std::optional<double> first_seconds_;
+  double later_seconds_ = 0;
+  Clock later_iterations_ = 0;
   std::optional<std::chrono::steady_clock::time_point> run_start_;  ///< while clocks run
   bool ignore_stop_ = false;
   std::unique_ptr<Executor> executor_;

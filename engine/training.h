@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/access_learner.h"
 #include "engine/program.h"
 #include "engine/schedule.h"
 #include "engine/types.h"
@@ -53,6 +54,8 @@ class Trainee : public Program {
   virtual bool shares_state() const { return false; }
   virtual Bytes share_state() const { return {}; }
   virtual void take_share(NodeId /*from*/, std::span<const std::byte> /*share*/) {}
+  /// What this node's workers accessed in tables, by the name of the table. Between runs.
+  virtual std::vector<std::pair<std::string, AccessCounts>> accesses() const { return {}; }
 };
 
 /// When to stop. Iterations are clocks divided by TrainOptions::clocks_per_iteration.
@@ -102,6 +105,9 @@ struct TrainResult {
   Clock best_iteration = 0;  ///< whose state was kept: the last, or the best on validation when early stopping is on
   double seconds = 0;
   double wait_seconds = 0;
+  /// The first iteration here, in which accesses are learned, and the mean of the others; empty when they were not
+  /// timed apart.
+  std::optional<double> first_iteration_seconds, later_iteration_seconds;
   StoppedBy stopped_by = StoppedBy::iterations;
   Evaluation final;  ///< of the state that was kept, exact
 };

@@ -12,9 +12,7 @@
 #include <vector>
 
 #include "engine/access_slots.h"
-#include "engine/message.h"
 #include "engine/touched_rows.h"
-#include "engine/wire.h"
 
 namespace orrery {
 
@@ -74,23 +72,6 @@ class UpdateBatch {
   void clear() noexcept {
     touched_.clear();
     values_.clear();
-  }
-
-  /// Appends what falls into rows [first, last) to `out`; unpack() reads it back.
-  void pack(std::uint32_t first, std::uint32_t last, Bytes& out) const {
-    const auto falls_in = [=](std::uint32_t row) { return first <= row && row < last; };
-    put(out, static_cast<std::uint64_t>(std::count_if(rows().begin(), rows().end(), falls_in)));
-    for (std::size_t i = 0; i < rows().size(); ++i) {
-      if (!falls_in(rows()[i])) continue;
-      put(out, rows()[i]);
-      put_all(out, std::span(values(i), width_));
-    }
-  }
-  void unpack(WireReader& in) {
-    for (auto left = in.take<std::uint64_t>(); left > 0; --left) {
-      const auto row = in.take<std::uint32_t>();
-      in.take_all(std::span(at(row), width_));
-    }
   }
 
  private:

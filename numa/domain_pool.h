@@ -12,20 +12,20 @@
 
 namespace orrery {
 
-/// Any thread may allocate and give back, whichever allocated. Everything is unmapped when the pool dies, so it must
-/// outlive its users. Cost: that of std::pmr::synchronized_pool_resource; large blocks are mappings of their own.
-class DomainPool {
+/// Any thread may allocate and give back, whichever allocated; a lock for each, so it is no path of hot loops.
+/// Everything is unmapped when the pool dies, so it must outlive its users. Large blocks are mappings of their own.
+/// std::pmr::synchronized_pool_resource would need no lock, but its part of a thread that ends at the same time as the
+/// pool is freed twice (seen with libstdc++ 12 where several engines share a process).
+class DomainPool final : public std::pmr::memory_resource {
  public:
   /// The topology must outlive it.
   DomainPool(unsigned domain, const Topology& topology)
       : pages_(domain, topology), pool_({.max_blocks_per_chunk = 0, .largest_required_pool_block = kLarge}, &pages_) {}
 
-  std::pmr::memory_resource* resource() noexcept { return &pool_; }
-
  private:
   static constexpr std::size_t kLarge = std::size_t{64} << 10;
 
-  /// Chunks for the pools, which keep them to the end, are cut off a stretch; large blocks come and go.
+  /// Chunks for the pool, which keeps them to the end, are cut off a stretch; large blocks come and go.
   class Pages final : public std::pmr::memory_resource {
    public:
     Pages(unsigned domain, const Topology& topology) : domain_(domain), topology_(topology) {}
@@ -37,15 +37,19 @@ class DomainPool {
 
     const unsigned domain_;
     const Topology& topology_;
-    std::mutex mutex_;
     std::map<void*, Buffer> large_;
     std::map<void*, Buffer> stretches_;
     std::byte* free_ = nullptr;  ///< in the newest stretch
     std::size_t left_ = 0;
   };
 
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override;
+  void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override;
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+
+  std::mutex mutex_;
   Pages pages_;
-  std::pmr::synchronized_pool_resource pool_;
+  std::pmr::unsynchronized_pool_resource pool_;
 };
 
 }  // namespace orrery

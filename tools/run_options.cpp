@@ -42,6 +42,8 @@ RunOptions::RunOptions(const StopRules& defaults) : stop(defaults) {
       .add("checkpoint-every", checkpoint_every, "iterations between two checkpoints; 0: none", at_least(0))
       .add("init", init, "run or model directory to start from")
       .add("memory-limit", memory_limit, "refuse a run that needs more (512M, 24G); empty: physical memory")
+      .add_choice("plan", plan, "learn what a program on tables accesses, and serve it by slot",
+                  {{"on", true}, {"off", false}})
       .add("topology", topology, "synthetic topology such as \"numa:2 core:4 pu:1\"; empty: the machine")
       .add("simulate", simulate,
            "run on a cluster in virtual time, such as \"nodes:8 delay:1ms rate:1Gb straggler:slow:2x\"; empty: do not")
@@ -78,6 +80,7 @@ EngineOptions RunOptions::engine_options() const {
   options.consistency = consistency;
   options.staleness = staleness;
   options.seed = seed;
+  options.plan = plan;
   options.topology = topology;
   return options;
 }

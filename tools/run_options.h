@@ -33,6 +33,7 @@ struct RunOptions {
   std::int64_t checkpoint_every = 0;
   std::string init;
   std::string memory_limit;
+  bool plan = true;
   std::string topology;
   std::string simulate;
   std::string simd = "auto";

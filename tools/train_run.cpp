@@ -253,6 +253,9 @@ void TrainRun::prepare() {
     engine_->warn("--consistency " + to_string(options_.consistency) +
                   ": blocks have one owner at a time, so it lets workers run ahead but changes no result");
   }
+  if (options_.params.was_set("plan") && training_.trainee->accesses().empty()) {
+    engine_->warn("--plan: nothing here is in tables, so there is no access to plan");
+  }
   if (!training_.schedule_reason.empty()) {
     progress_.note(std::string{"schedule: "} + training_.schedule->name() + ": " + training_.schedule_reason);
   }
@@ -469,7 +472,38 @@ double TrainRun::metric_value(const Evaluation& evaluation) const {
   return evaluation.valid ? *evaluation.valid : evaluation.objective;
 }
 
+namespace {
+
+const char* plan_reason(const AccessCounts& counts, bool is_on) {
+  if (!is_on) return "--plan off: rows are found by hash";
+  if (counts.adds == 0) return "only read: the cache is read in place";
+  if (counts.rows == 0) return "what is accessed does not repeat: left unplanned, rows are found by hash";
+  return "rows that are added to again are found by slot";
+}
+
+}  // namespace
+
+std::string TrainRun::plan_json(const TrainResult& result) const {
+  Json tables = Json::array();
+  for (const auto& [name, counts] : training_.trainee->accesses()) {
+    tables.push_back({{"name", name},
+                      {"reads", counts.reads},
+                      {"adds", counts.adds},
+                      {"misses", counts.misses},
+                      {"planned_rows", counts.rows},
+                      {"extensions", counts.extensions},
+                      {"reason", plan_reason(counts, options_.plan)}});
+  }
+  Json plan{{"on", options_.plan}, {"tables", std::move(tables)}};
+  if (result.first_iteration_seconds && result.later_iteration_seconds) {
+    plan["first_iteration_seconds"] = *result.first_iteration_seconds;
+    plan["later_iteration_seconds"] = *result.later_iteration_seconds;
+  }
+  return json_text(plan);
+}
+
 void TrainRun::finish_record(const TrainResult& result, const std::string& model_checksum) {
+  if (!training_.trainee->accesses().empty()) record_.more_json.emplace_back("plan", plan_json(result));
   RunResult& out = record_.result.emplace();
   out.iterations = result.iterations;
   out.seconds = result.seconds;

@@ -60,6 +60,7 @@ class TrainRun {
   void start_record();
   TrainResult train_model();
   std::string write_model();
+  std::string plan_json(const TrainResult& result) const;
   void finish_record(const TrainResult& result, const std::string& model_checksum);
   int interrupted(const TrainResult& result);
   void print_summary(const TrainResult& result) const;

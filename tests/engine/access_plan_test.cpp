@@ -11,6 +11,7 @@
 #include "engine/access_slots.h"
 #include "engine/executor.h"
 #include "engine/reduce.h"
+#include "engine/row_order.h"
 #include "engine/row_writers.h"
 #include "engine/table_store.h"
 #include "tests/engine/toy_programs.h"
@@ -237,6 +238,50 @@ TEST(AccessSlots, are_in_the_order_of_first_touch_and_stay) {
     EXPECT_EQ(longer.row(i), order[i]);
   }
   EXPECT_EQ(longer.find(69999), 500U);
+}
+
+// Bytes of a message: its values, at most a bit for each row of the list, and a few words; keys once only.
+TEST(RowOrder, both_ends_keep_one_list_and_keys_travel_once) {
+  constexpr std::uint32_t kFirst = 100, kCount = 4000, kWidth = 3;
+  RowOrderWriter writer(kFirst, kCount);
+  RowOrderReader reader;
+  std::size_t listed = 0;
+  std::vector<bool> is_listed(kFirst + kCount, false);
+  for (std::uint64_t message = 0; message < 60; ++message) {
+    std::vector<std::uint32_t> rows;
+    const std::uint64_t share = 1 + message * message % 97;
+    for (std::uint32_t row = kFirst; row < kFirst + kCount; ++row) {
+      if (message % 7 == 0 ? is_listed[row] : toy::mix(message, row) % share == 0) rows.push_back(row);
+    }
+    std::reverse(rows.begin(), rows.end());
+    std::size_t fresh = 0;
+    for (const std::uint32_t row : rows) {
+      if (!is_listed[row]) ++fresh;
+      is_listed[row] = true;
+    }
+    listed += fresh;
+    std::vector<std::array<float, kWidth>> values;
+    for (const std::uint32_t row : rows) values.push_back({static_cast<float>(row), static_cast<float>(message), -1});
+    Bytes bytes;
+    writer.write<float>(
+        rows, kWidth, [&](std::size_t i) { return values[i].data(); }, bytes);
+    const std::size_t which = std::min<std::size_t>((listed + 7) / 8, 4 * (rows.size() + 1));
+    EXPECT_LE(bytes.size(), 5 + 4 * fresh + which + rows.size() * kWidth * sizeof(float));
+    if (rows.size() == listed) {
+      EXPECT_EQ(bytes.size(), 5 + 4 * fresh + rows.size() * kWidth * sizeof(float));
+    }
+    std::vector<std::uint32_t> found;
+    WireReader in(bytes);
+    reader.read<float>(in, kWidth, [&](std::uint32_t row, const float* sent) {
+      found.push_back(row);
+      EXPECT_EQ(sent[0], static_cast<float>(row));
+      EXPECT_EQ(sent[1], static_cast<float>(message));
+    });
+    EXPECT_TRUE(in.empty());
+    std::sort(found.begin(), found.end());
+    std::sort(rows.begin(), rows.end());
+    EXPECT_EQ(found, rows);
+  }
 }
 
 TEST(RowWriters, know_every_writer_and_parts_cover_every_row_once) {

@@ -58,6 +58,24 @@ class Logistic(CommandLine):
         self.assertEqual(reads, same[0]["reads_staleness_0"])
         self.assertIn("reads_staleness_0", self.metrics(self.dir / "ssp")[-1])
 
+    def test_a_plan_changes_no_bit_and_the_record_says_what_it_did(self):
+        for plan in ("on", "off"):
+            self.logistic(kTrain, self.dir / plan, "--solver", "sgd", "--iterations", "4", "--plan", plan)
+        self.assertEqual(self.checksum(self.dir / "on"), self.checksum(self.dir / "off"))
+        on, off = (self.record(self.dir / plan)["plan"] for plan in ("on", "off"))
+        self.assertTrue(on["on"])
+        table = on["tables"][0]
+        self.assertEqual(table["name"], "weights")
+        self.assertGreater(table["planned_rows"], 0)
+        self.assertLess(table["misses"], table["adds"] / 10)
+        self.assertIn("by slot", table["reason"])
+        self.assertGreater(on["later_iteration_seconds"], 0)
+        self.assertEqual(off["tables"][0]["planned_rows"], 0)
+        self.assertEqual(off["tables"][0]["reads"], table["reads"])
+        self.assertIn("--plan off", off["tables"][0]["reason"])
+        done = self.logistic(kTrain, self.dir / "newton", "--plan", "off")
+        self.assertIn("--plan: nothing here is in tables", done.stderr)
+
     def test_bad_requests_are_refused_by_name(self):
         table = self.write("t.csv", "a,b\n1,0\n2,1\n")
         three = self.write("three.svm", "1 1:1\n2 1:2\n3 1:1\n")
