@@ -38,6 +38,13 @@ std::shared_ptr<AccessSlots> AccessLearner::extended() {
   return longer;
 }
 
+std::vector<std::uint32_t> AccessLearner::known_rows() const {
+  std::vector<std::uint32_t> rows;
+  for (std::uint32_t slot = 0; slot < planned(); ++slot) rows.push_back(plan_->row(slot));
+  rows.insert(rows.end(), missed_.rows().begin(), missed_.rows().end());
+  return rows;
+}
+
 void AccessLearner::follow(std::shared_ptr<const AccessSlots> plan) {
   plan_ = std::move(plan);
   missed_.clear();

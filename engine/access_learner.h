@@ -8,6 +8,7 @@
 #include <memory>
 #include <memory_resource>
 #include <utility>
+#include <vector>
 
 #include "engine/access_slots.h"
 #include "engine/touched_rows.h"
@@ -61,6 +62,9 @@ class AccessLearner {
   std::shared_ptr<AccessSlots> extended();
   const std::shared_ptr<const AccessSlots>& plan() const noexcept { return plan_; }
   void follow(std::shared_ptr<const AccessSlots> plan);
+
+  /// The rows of the plan in the order of slots, and those that have missed since.
+  std::vector<std::uint32_t> known_rows() const;
 
   AccessCounts counts() const {
     AccessCounts all = counts_;

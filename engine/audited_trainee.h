@@ -38,6 +38,8 @@ class AuditedTrainee final : public Trainee {
   bool may_end(Clock clock) override;
 
   std::vector<std::pair<std::string, AccessCounts>> accesses() const override { return inner_.accesses(); }
+  std::vector<StateSection> save_plans() const override { return inner_.save_plans(); }
+  void follow_plans(const std::vector<StateSection>& plans) override { inner_.follow_plans(plans); }
   Evaluation evaluate(Engine& engine, bool exact) override { return inner_.evaluate(engine, exact); }
   std::vector<StateSection> save_state() const override { return inner_.save_state(); }
   void load_state(const std::vector<StateSection>& sections) override { inner_.load_state(sections); }

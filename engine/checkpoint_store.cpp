@@ -243,21 +243,7 @@ void CheckpointStore::write_file(const Checkpoint& checkpoint) const {
   fs::create_directories(directory_, error);
   if (error) throw output_error(directory_.string(), error.value());
   remove_orphans(directory_);
-  const std::string fingerprint = to_text(fingerprint_);
-  const std::string table = table_text(checkpoint.sections);
-  Head head;
-  head.sections = static_cast<std::uint32_t>(checkpoint.sections.size());
-  head.clock = checkpoint.clock;
-  head.fingerprint_bytes = fingerprint.size();
-  head.table_bytes = table.size();
-  for (const StateSection& section : checkpoint.sections) head.payload_bytes += section.bytes.size();
-  head.checksum = head_checksum(head, fingerprint, table);
-  AtomicFile file(file_of(checkpoint.clock));
-  file.write(std::as_bytes(std::span{&head, 1}));
-  file.write(fingerprint);
-  file.write(table);
-  for (const StateSection& section : checkpoint.sections) file.write(section.bytes);
-  file.commit();
+  write_checkpoint(file_of(checkpoint.clock), fingerprint_, checkpoint);
   prune(checkpoint.clock);
 }
 
@@ -307,6 +293,24 @@ CheckpointStore::Found CheckpointStore::newest_valid() const {
     }
   }
   return found;
+}
+
+void write_checkpoint(const fs::path& path, const Fingerprint& fingerprint, const Checkpoint& checkpoint) {
+  const std::string fingerprint_text = to_text(fingerprint);
+  const std::string table = table_text(checkpoint.sections);
+  Head head;
+  head.sections = static_cast<std::uint32_t>(checkpoint.sections.size());
+  head.clock = checkpoint.clock;
+  head.fingerprint_bytes = fingerprint_text.size();
+  head.table_bytes = table.size();
+  for (const StateSection& section : checkpoint.sections) head.payload_bytes += section.bytes.size();
+  head.checksum = head_checksum(head, fingerprint_text, table);
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span{&head, 1}));
+  file.write(fingerprint_text);
+  file.write(table);
+  for (const StateSection& section : checkpoint.sections) file.write(section.bytes);
+  file.commit();
 }
 
 Checkpoint read_checkpoint(const fs::path& file, const Fingerprint& fingerprint) {

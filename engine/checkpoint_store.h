@@ -83,6 +83,8 @@ class CheckpointStore {
   std::thread writer_;
 };
 
+/// Writes one file, whole or not at all. Throws an output error.
+void write_checkpoint(const std::filesystem::path& file, const Fingerprint& fingerprint, const Checkpoint& checkpoint);
 /// Reads one file. Throws a data error that says why it cannot be used: truncated, corrupted, another format, or of
 /// another fingerprint.
 Checkpoint read_checkpoint(const std::filesystem::path& file, const Fingerprint& fingerprint);

@@ -85,6 +85,12 @@ class Settlement {
                          [](UpdateBatch<T>& left, const UpdateBatch<T>& right) { left.merge(right); });
   }
 
+  /// Between clocks: workers follow these plans, by view.
+  void follow(std::vector<std::shared_ptr<AccessSlots>> plans) {
+    writers_.build(rows_, plans);
+    for (std::size_t v = 0; v < plans.size(); ++v) views_[v]->follow(std::move(plans[v]));
+  }
+
   /// Everything has been applied: the next clock may begin, with longer plans if that pays.
   void end() {
     for (WorkerView<T>* view : views_) view->begin_settled();
@@ -214,8 +220,7 @@ class Settlement {
     if (!AccessLearner::pays(misses, planned)) return;
     std::vector<std::shared_ptr<AccessSlots>> plans;
     for (WorkerView<T>* view : views_) plans.push_back(view->learner().extended());
-    writers_.build(rows_, plans);
-    for (std::size_t v = 0; v < plans.size(); ++v) views_[v]->follow(std::move(plans[v]));
+    follow(std::move(plans));
   }
 
   CombiningTree tree_;

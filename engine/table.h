@@ -136,6 +136,31 @@ class Table final : public TableBase {
     settlement_->settle(clock, part, parts_, [&](std::uint32_t row, const T* sum) { apply_to_all(row, sum); });
   }
 
+  Bytes save_plan() const override {
+    Bytes bytes;
+    put(bytes, spec_.rows);
+    put(bytes, static_cast<std::uint32_t>(views_.size()));
+    for (const auto& view : views_) {
+      const std::vector<std::uint32_t> rows = (**view).learner().known_rows();
+      put(bytes, static_cast<std::uint32_t>(rows.size()));
+      put_all(bytes, std::span<const std::uint32_t>(rows));
+    }
+    return bytes;
+  }
+  bool follow_plan(std::span<const std::byte> bytes) override {
+    WireReader in(bytes);
+    if (in.take<std::uint32_t>() != spec_.rows || in.take<std::uint32_t>() != views_.size()) return false;
+    std::vector<std::shared_ptr<AccessSlots>> plans;
+    for (std::size_t v = 0; v < views_.size(); ++v) {
+      std::pmr::memory_resource* memory = pools_[map_.domain_of(first_worker_ + static_cast<WorkerId>(v))].get();
+      auto& plan = plans.emplace_back(
+          std::allocate_shared<AccessSlots>(std::pmr::polymorphic_allocator<>(memory), spec_.rows, memory));
+      for (auto left = in.take<std::uint32_t>(); left > 0; --left) plan->enter(in.take<std::uint32_t>());
+    }
+    settlement_->follow(std::move(plans));
+    return true;
+  }
+
   Bytes save() const override {
     Bytes bytes;
     for (std::uint32_t r = 0; r < spec_.rows; ++r) put_all(bytes, state_of(r));

@@ -83,6 +83,11 @@ class TableBase {
   /// Is every row here, with all updates below `clock`? Asks for them if not.
   bool may_end(Clock clock);
 
+  /// What workers of this node have learned to access; and following it, before the first run. @return false when it
+  /// is of another table or of other workers.
+  virtual Bytes save_plan() const = 0;
+  virtual bool follow_plan(std::span<const std::byte> bytes) = 0;
+
   /// Between runs.
   virtual Bytes save() const = 0;
   /// @return false when the bytes are of a table of another shape.

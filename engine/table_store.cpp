@@ -123,14 +123,37 @@ std::vector<StateSection> TableStore::save() const {
   return sections;
 }
 
+namespace {
+
+const StateSection& section_of(const std::vector<StateSection>& sections, const std::string& name) {
+  const auto found =
+      std::find_if(sections.begin(), sections.end(), [&](const StateSection& s) { return s.name == name; });
+  if (found == sections.end()) throw Error(ErrorKind::data, "there is no section '" + name + "'");
+  return *found;
+}
+
+}  // namespace
+
+std::vector<StateSection> TableStore::save_plans() const {
+  std::vector<StateSection> sections;
+  for (const auto& table : tables_) sections.push_back({"plan-" + table->spec().name, table->save_plan()});
+  return sections;
+}
+
+void TableStore::follow_plans(const std::vector<StateSection>& plans) {
+  for (const auto& table : tables_) {
+    const StateSection& section = section_of(plans, "plan-" + table->spec().name);
+    if (!table->follow_plan(section.bytes)) {
+      throw Error(ErrorKind::data, "section '" + section.name + "' is of another table or of other workers");
+    }
+  }
+}
+
 void TableStore::load(const std::vector<StateSection>& sections) {
   for (const auto& table : tables_) {
-    const std::string name = "table-" + table->spec().name;
-    const auto found =
-        std::find_if(sections.begin(), sections.end(), [&](const StateSection& s) { return s.name == name; });
-    if (found == sections.end()) throw Error(ErrorKind::data, "the checkpoint has no section '" + name + "'");
-    if (!table->load(found->bytes)) {
-      throw Error(ErrorKind::data, "section '" + name + "' has " + std::to_string(found->bytes.size()) +
+    const StateSection& found = section_of(sections, "table-" + table->spec().name);
+    if (!table->load(found.bytes)) {
+      throw Error(ErrorKind::data, "section '" + found.name + "' has " + std::to_string(found.bytes.size()) +
                                        " bytes, which is not this table's size");
     }
   }

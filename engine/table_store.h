@@ -66,6 +66,9 @@ class TableStore {
   bool may_begin(Clock clock);
   bool may_end(Clock clock);
 
+  /// See Trainee::save_plans() and follow_plans().
+  std::vector<StateSection> save_plans() const;
+  void follow_plans(const std::vector<StateSection>& plans);
   /// One section for each table. Between runs.
   std::vector<StateSection> save() const;
   /// @throws Error (data) when a section is missing or of another shape.
@@ -104,6 +107,8 @@ class OnTables : public Base {
   /// What reads saw on every node; a Base with a share of its own appends it.
   bool shares_state() const override { return true; }
   std::vector<std::pair<std::string, AccessCounts>> accesses() const override { return tables_.accesses(); }
+  std::vector<StateSection> save_plans() const override { return tables_.save_plans(); }
+  void follow_plans(const std::vector<StateSection>& plans) override { tables_.follow_plans(plans); }
   Bytes share_state() const override { return tables_.share_observed(); }
   void take_share(NodeId from, std::span<const std::byte> share) override {
     WireReader in(share);

@@ -56,6 +56,10 @@ class Trainee : public Program {
   virtual void take_share(NodeId /*from*/, std::span<const std::byte> /*share*/) {}
   /// What this node's workers accessed in tables, by the name of the table. Between runs.
   virtual std::vector<std::pair<std::string, AccessCounts>> accesses() const { return {}; }
+  /// What was learned of these accesses, a section for each table; and following it from the first clock on, before the
+  /// first run. @throws Error (data) for plans of other tables or workers.
+  virtual std::vector<StateSection> save_plans() const { return {}; }
+  virtual void follow_plans(const std::vector<StateSection>& /*plans*/) {}
 };
 
 /// When to stop. Iterations are clocks divided by TrainOptions::clocks_per_iteration.

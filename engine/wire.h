@@ -44,6 +44,7 @@ class WireReader {
     return value;
   }
   bool empty() const noexcept { return rest_.empty(); }
+  std::size_t bytes_left() const noexcept { return rest_.size(); }
 
  private:
   std::span<const std::byte> rest_;

@@ -14,8 +14,8 @@ namespace orrery {
 
 /// Any thread may allocate and give back, whichever allocated; a lock for each, so it is no path of hot loops.
 /// Everything is unmapped when the pool dies, so it must outlive its users. Large blocks are mappings of their own.
-/// std::pmr::synchronized_pool_resource would need no lock, but its part of a thread that ends at the same time as the
-/// pool is freed twice (seen with libstdc++ 12 where several engines share a process).
+/// std::pmr::synchronized_pool_resource would need no lock, but takes a key of thread-local storage for each pool, of
+/// which a process has 1024.
 class DomainPool final : public std::pmr::memory_resource {
  public:
   /// The topology must outlive it.

@@ -44,6 +44,8 @@ RunOptions::RunOptions(const StopRules& defaults) : stop(defaults) {
       .add("memory-limit", memory_limit, "refuse a run that needs more (512M, 24G); empty: physical memory")
       .add_choice("plan", plan, "learn what a program on tables accesses, and serve it by slot",
                   {{"on", true}, {"off", false}})
+      .add("plan-out", plan_out, "file for the learned plan; empty: none")
+      .add("plan-in", plan_in, "plan of an earlier run on the same data with as many workers; empty: learn")
       .add("topology", topology, "synthetic topology such as \"numa:2 core:4 pu:1\"; empty: the machine")
       .add("simulate", simulate,
            "run on a cluster in virtual time, such as \"nodes:8 delay:1ms rate:1Gb straggler:slow:2x\"; empty: do not")

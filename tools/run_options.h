@@ -34,6 +34,8 @@ struct RunOptions {
   std::string init;
   std::string memory_limit;
   bool plan = true;
+  std::string plan_out;
+  std::string plan_in;
   std::string topology;
   std::string simulate;
   std::string simd = "auto";

@@ -108,6 +108,10 @@ int TrainRun::run() {
   if (!nodes_.is_first()) return result.stopped_by == StoppedBy::interrupt ? kInterrupted : kDone;
   interrupt_.announce("but the training is over: finishing what follows it");
   if (result.stopped_by == StoppedBy::interrupt) return interrupted(result);
+  if (!options_.plan_out.empty()) {
+    write_checkpoint(options_.plan_out, plan_fingerprint(),
+                     {.clock = result.iterations, .sections = training_.trainee->save_plans()});
+  }
   finish_record(result, write_model());
   print_summary(result);
   if (options_.verify && !verify_run(options_.out, *engine_, session_.quiet)) return kVerifyFailed;
@@ -127,6 +131,7 @@ void TrainRun::check_options() {
   if (options_.stop.patience > 0 && options_.valid.empty() && options_.params.was_set("patience")) {
     throw usage_error("--patience needs held-out data: --valid FILE");
   }
+  check_plan_options();
   if (!options_.simulate.empty()) simulation_ = SimulationSpec::parse(options_.simulate);
   check_machine(options_);
   check_nodes();
@@ -166,6 +171,16 @@ void TrainRun::agree_on_command() {
   facts.emplace_back("resume", session_.resume ? "yes" : "no");
   facts.emplace_back("overwrite", session_.overwrite ? "yes" : "no");
   nodes_.require_same(facts);
+}
+
+void TrainRun::check_plan_options() const {
+  for (const auto& [name, file] : {std::pair{"--plan-out", options_.plan_out}, {"--plan-in", options_.plan_in}}) {
+    if (file.empty()) continue;
+    if (!options_.plan) throw usage_error(std::string{name} + " needs --plan on");
+    if (!options_.simulate.empty() || nodes_.several()) {
+      throw usage_error(std::string{name} + ": a plan of one node, and here are several");
+    }
+  }
 }
 
 DataRequest TrainRun::data_request() const {
@@ -253,13 +268,37 @@ void TrainRun::prepare() {
     engine_->warn("--consistency " + to_string(options_.consistency) +
                   ": blocks have one owner at a time, so it lets workers run ahead but changes no result");
   }
-  if (options_.params.was_set("plan") && training_.trainee->accesses().empty()) {
-    engine_->warn("--plan: nothing here is in tables, so there is no access to plan");
-  }
+  follow_plan();
   if (!training_.schedule_reason.empty()) {
     progress_.note(std::string{"schedule: "} + training_.schedule->name() + ": " + training_.schedule_reason);
   }
   say_warnings();
+}
+
+void TrainRun::follow_plan() {
+  if (training_.trainee->accesses().empty()) {
+    constexpr const char* kNothing = "nothing here is in tables, so there is no access to plan";
+    if (options_.params.was_set("plan")) engine_->warn(std::string{"--plan: "} + kNothing);
+    if (!options_.plan_out.empty()) throw usage_error(std::string{"--plan-out: "} + kNothing);
+    if (!options_.plan_in.empty()) throw usage_error(std::string{"--plan-in: "} + kNothing);
+    return;
+  }
+  if (options_.plan_in.empty()) return;
+  try {
+    training_.trainee->follow_plans(read_checkpoint(options_.plan_in, plan_fingerprint()).sections);
+  } catch (const Error& error) {
+    throw Error(error.kind(), std::string{"--plan-in: "} + error.what());
+  }
+}
+
+/// What a plan depends on: who touches which rows. A plan changes no bit, so nothing else belongs here.
+Fingerprint TrainRun::plan_fingerprint() const {
+  Fingerprint all;
+  all.add("file", "access plan 1")
+      .add("algorithm", request_.algorithm->info().name)
+      .add("data", checksum_text(request_.algorithm->data_summary().checksum))
+      .add("workers", std::to_string(workers_));
+  return all;
 }
 
 /// What the bits depend on. Held-out data count only where they decide when to stop.

@@ -46,12 +46,15 @@ class TrainRun {
   void check_options();
   void check_nodes() const;
   void agree_on_command();
+  void check_plan_options() const;
   DataRequest data_request() const;
   std::optional<SimdLevel> agreed_simd();
   void open_engine();
   void load();
   void check_memory();
   void prepare();
+  void follow_plan();
+  Fingerprint plan_fingerprint() const;
   void find_checkpoint();
   void read_checkpoint_of_first();
   void spread_checkpoint();

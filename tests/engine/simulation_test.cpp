@@ -14,6 +14,7 @@
 #include "engine/error.h"
 #include "engine/executor.h"
 #include "engine/random.h"
+#include "engine/row_order.h"
 #include "engine/table_store.h"
 #include "tests/engine/toy_programs.h"
 
@@ -36,38 +37,41 @@ struct Scenario {
   Fault fault = Fault::none;
 };
 
-/// Multiplies all values of an update message, whose rows have `width` whole numbers.
-void scale_updates(Bytes& payload, std::size_t width, std::int64_t factor) {
-  for (std::size_t at = 0; at < payload.size();) {
-    std::uint64_t rows = 0;
-    std::memcpy(&rows, payload.data() + at, sizeof rows);
-    at += sizeof rows;
-    for (std::uint64_t row = 0; row < rows; ++row) {
-      at += sizeof(std::uint32_t);
-      for (std::size_t i = 0; i < width; ++i, at += sizeof(std::int64_t)) {
-        std::int64_t value = 0;
-        std::memcpy(&value, payload.data() + at, sizeof value);
-        value *= factor;
-        std::memcpy(payload.data() + at, &value, sizeof value);
-      }
+/// Reads along what is sent on one link, to change the values in it.
+class ReadingAlong {
+ public:
+  /// Reads one list of rows with `width` whole numbers each from `in`, the rest of `payload`, and calls change(row,
+  /// values) for each with a place to change them.
+  template <class Change>
+  void read(Bytes& payload, WireReader& in, std::uint32_t width, Change&& change) {
+    std::vector<std::uint32_t> rows;
+    reader_.read<std::int64_t>(in, width, [&](std::uint32_t row, const std::int64_t*) { rows.push_back(row); });
+    std::vector<std::int64_t> values(width);
+    const std::size_t bytes = width * sizeof(std::int64_t);
+    std::byte* at = payload.data() + (payload.size() - in.bytes_left() - rows.size() * bytes);
+    for (const std::uint32_t row : rows) {
+      std::memcpy(values.data(), at, bytes);
+      change(row, values);
+      std::memcpy(at, values.data(), bytes);
+      at += bytes;
     }
   }
-}
+
+ private:
+  RowOrderReader reader_;
+};
 
 /// Lets messages through, but for a fault.
 class Tampering final : public Outbox {
  public:
   explicit Tampering(const Scenario& scenario) : scenario_(scenario) {}
   void send(NodeId to, Message message) override {
-    if (message.kind == Message::Kind::update && message.clock == kClocks / 2) {
-      if (scenario_.fault == Fault::lost_update) scale_updates(message.payload, scenario_.workers, 0);
-      if (scenario_.fault == Fault::doubled_update) scale_updates(message.payload, scenario_.workers, 2);
+    if (message.kind == Message::Kind::update) {
+      const bool is_hit = message.clock == kClocks / 2;
+      if (scenario_.fault == Fault::lost_update) scale_updates(to, message.payload, is_hit ? 0 : 1);
+      if (scenario_.fault == Fault::doubled_update) scale_updates(to, message.payload, is_hit ? 2 : 1);
     }
-    // The frontier of today with the rows of yesterday.
-    if (message.kind == Message::Kind::rows && scenario_.fault == Fault::stale_push) {
-      std::swap(message.payload, kept_back_[to]);
-      if (message.payload.empty()) message.payload = kept_back_[to];
-    }
+    if (message.kind == Message::Kind::rows && scenario_.fault == Fault::stale_push) keep_back(to, message.payload);
     if (message.kind == Message::Kind::pull) ++requests;
     outbox->send(to, std::move(message));
   }
@@ -75,8 +79,30 @@ class Tampering final : public Outbox {
   std::uint64_t requests = 0;
 
  private:
+  void scale_updates(NodeId to, Bytes& payload, std::int64_t factor) {
+    WireReader in(payload);
+    for (std::uint32_t part = 0; !in.empty(); ++part) {
+      updates_[{to, part}].read(payload, in, scenario_.workers, [&](std::uint32_t, std::vector<std::int64_t>& values) {
+        for (std::int64_t& value : values) value *= factor;
+      });
+    }
+  }
+  // The frontier of today with the rows as they were sent before.
+  void keep_back(NodeId to, Bytes& payload) {
+    WireReader in(payload);
+    const auto whole = in.take<std::uint8_t>();
+    const WorkerMap map(scenario_.workers, scenario_.spec.nodes, to, 1);
+    for (WorkerId w = map.first_worker(to); w < map.first_worker(to + 1); ++w) in.take<Clock>();
+    rows_[{to, whole}].read(payload, in, scenario_.workers, [&](std::uint32_t row, std::vector<std::int64_t>& values) {
+      std::vector<std::int64_t>& before = sent_[{to, row}];
+      before.resize(values.size(), 0);
+      std::swap(before, values);
+    });
+  }
+
   const Scenario& scenario_;
-  std::map<NodeId, Bytes> kept_back_;
+  std::map<std::pair<NodeId, std::uint32_t>, ReadingAlong> updates_, rows_;
+  std::map<std::pair<NodeId, std::uint32_t>, std::vector<std::int64_t>> sent_;
 };
 
 /// What ContractChecker asks for: rows with a column for each worker, of which a worker adds to its own only.

@@ -76,6 +76,27 @@ class Logistic(CommandLine):
         done = self.logistic(kTrain, self.dir / "newton", "--plan", "off")
         self.assertIn("--plan: nothing here is in tables", done.stderr)
 
+    def test_a_plan_is_kept_and_followed_for_the_same_data_only(self):
+        def sgd(name, *words, **more):
+            return self.logistic(kTrain, self.dir / name, "--solver", "sgd", "--iterations", "2", *words, **more)
+
+        plan = self.dir / "plan.bin"
+        sgd("learned", "--plan-out", plan)
+        sgd("followed", "--plan-in", plan, "--threads", "3")
+        self.assertEqual(self.checksum(self.dir / "learned"), self.checksum(self.dir / "followed"))
+        learned, followed = (self.record(self.dir / name)["plan"]["tables"][0] for name in ("learned", "followed"))
+        self.assertGreaterEqual(followed["planned_rows"], learned["planned_rows"])
+        self.assertEqual((followed["misses"], followed["extensions"]), (0, 0))
+        done = sgd("other", "--plan-in", plan, "--workers", "3", expect=DATA)
+        self.assertIn("--plan-in", done.stderr)
+        self.assertIn("workers: ", done.stderr)
+        self.assert_no_model(self.dir / "other")
+        plan.write_bytes(plan.read_bytes()[:-5])
+        self.assertIn("--plan-in", sgd("cut", "--plan-in", plan, expect=DATA).stderr)
+        self.assertIn("--plan on", sgd("off", "--plan-in", plan, "--plan", "off", expect=USAGE).stderr)
+        done = self.logistic(kTrain, self.dir / "newton", "--plan-out", plan, expect=USAGE)
+        self.assertIn("nothing here is in tables", done.stderr)
+
     def test_bad_requests_are_refused_by_name(self):
         table = self.write("t.csv", "a,b\n1,0\n2,1\n")
         three = self.write("three.svm", "1 1:1\n2 1:2\n3 1:1\n")
