@@ -53,7 +53,7 @@ class Usage(CommandLine):
 
     def test_options_of_later_issues_are_unknown(self):
         data = self.ratings()
-        for option in ("--plan", "--plan-out", "--bandwidth", "--groups"):
+        for option in ("--bandwidth", "--groups"):
             self.refused("train", "mf", data, "--out", self.dir / "r", option, "1", says="unknown option")
 
     def test_values_out_of_range(self):
