@@ -243,7 +243,7 @@ class TableRun final : public TableProgram {
     parts[unit.worker].run(unit.clock, store);
   }
   Evaluation evaluate(Engine&, bool) override { return {}; }
-  AccessCounts accesses() const { return rows_.accesses(); }
+  AccessCounts counted() const { return rows_.accesses(); }
   std::vector<Work> parts;
 
  private:
@@ -263,7 +263,7 @@ class HashedRun final : public Program {
   }
   void worker_ended(WorkerId worker, Clock) override { rows_.worker_ended(worker); }
   void commit(Clock, std::span<const Bytes>) override { rows_.settle(); }
-  AccessCounts accesses() const { return {}; }
+  AccessCounts counted() const { return {}; }
   std::vector<Work> parts;
 
  private:
@@ -290,7 +290,7 @@ void race(Engine& engine, Clock clocks) {
   }
   const double first = seconds.front(), second = seconds.at(1);
   std::sort(seconds.begin() + 3, seconds.end());
-  const AccessCounts counts = run.accesses();
+  const AccessCounts counts = run.counted();
   std::printf(
       "{\"result\": {\"iteration_seconds\": %.6g, \"first\": %.6g, \"second\": %.6g, \"reads\": %llu, \"adds\": %llu, "
       "\"misses\": %llu, \"planned_rows\": %llu}}\n",
