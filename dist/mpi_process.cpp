@@ -74,6 +74,9 @@ struct Mpi {
     int running = 0;
     dist::check(MPI_Initialized(&running), "MPI_Initialized");
     if (running != 0) throw Error(ErrorKind::internal, "MPI can be started only once in a process");
+    // With more ranks than cores Open MPI gives up the processor in every call that finds nothing, which is for
+    // programs that spin. This one sleeps between calls, and on a loaded machine each would cost it a time slice.
+    ::setenv("OMPI_MCA_mpi_yield_when_idle", "0", 1);
     int level = MPI_THREAD_SINGLE;
     dist::check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level), "MPI_Init_thread");
     if (level < MPI_THREAD_FUNNELED)

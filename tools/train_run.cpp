@@ -88,6 +88,7 @@ TrainRun::TrainRun(TrainRequest& request, RunOptions& options, const SessionOpti
       nodes_(nodes),
       interrupt_(interrupt) {
   if (!nodes_.is_first()) interrupt_.announce(nullptr);
+  nodes_.set_advice("; nothing was written");
 }
 
 TrainRun::~TrainRun() = default;
