@@ -124,8 +124,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, OnTables, testing::ValuesIn(all_shapes()));
 class AtStaleness0 : public testing::TestWithParam<Shape> {};
 INSTANTIATE_TEST_SUITE_P(Shapes, AtStaleness0, testing::ValuesIn(shapes_at_staleness_0()));
 
-TEST_P(OnTables, reads_see_what_the_bound_promises_and_nothing_is_lost) {
-  const Shape shape = GetParam();
+void expect_reads_within_the_bound(const Shape& shape) {
   constexpr Clock kClocks = 24;
   toy::on_cluster(shape.nodes, options_of(shape), [&](NodeId node, Engine& engine) {
     const WorkerMap map(shape.workers, shape.nodes, node, engine.domains());
@@ -149,6 +148,8 @@ TEST_P(OnTables, reads_see_what_the_bound_promises_and_nothing_is_lost) {
     }
   });
 }
+
+TEST_P(OnTables, reads_see_what_the_bound_promises_and_nothing_is_lost) { expect_reads_within_the_bound(GetParam()); }
 
 /// Everybody adds a function of what it reads to the same few rows: any change of order, loss or doubling shows.
 class Mixing final : public ToyTables {
@@ -212,8 +213,7 @@ std::vector<float> mix_serially(WorkerId workers, Clock clocks) {
   return x;
 }
 
-TEST_P(AtStaleness0, a_run_is_bitwise_the_serial_program) {
-  const Shape shape = GetParam();
+void expect_the_bits_of_the_serial_program(const Shape& shape) {
   const std::vector<float> expected = mix_serially(shape.workers, 15);
   std::barrier all_stopped(static_cast<std::ptrdiff_t>(shape.nodes));  // as processes that end before they resume
   toy::on_cluster(shape.nodes, options_of(shape), [&](NodeId node, Engine& engine) {
@@ -232,6 +232,8 @@ TEST_P(AtStaleness0, a_run_is_bitwise_the_serial_program) {
     EXPECT_EQ(resumed.rows.snapshot(), expected);
   });
 }
+
+TEST_P(AtStaleness0, a_run_is_bitwise_the_serial_program) { expect_the_bits_of_the_serial_program(GetParam()); }
 
 // One worker has nobody to be behind of.
 TEST(Tables, one_worker_is_the_serial_program_at_any_staleness) {
@@ -265,23 +267,47 @@ class Crowding final : public ToyTables {
   Table<std::int64_t>& one;
 };
 
-TEST_P(OnTables, integer_updates_are_conserved_in_every_mode) {
-  Shape shape = GetParam();
+void expect_conservation(const Shape& shape) {
   constexpr Clock kClocks = 40;
   std::int64_t expected = 0;
   for (Clock c = 0; c < kClocks; ++c) {
     for (WorkerId w = 0; w < shape.workers; ++w) expected += Crowding::delta(w, c);
   }
-  for (const bool async : {false, true}) {
-    if (async) shape.consistency = Consistency::async;
-    toy::on_cluster(shape.nodes, options_of(shape), [&](NodeId node, Engine& engine) {
-      const WorkerMap map(shape.workers, shape.nodes, node, engine.domains());
-      Crowding program(engine, map);
-      DataParallelSchedule schedule(std::vector<std::uint32_t>(shape.workers, 1));
-      Executor executor(engine, schedule, program, shape.workers, {});
-      executor.run(kClocks);
-      EXPECT_EQ(program.one.row(0)[0], expected);
-    });
+  toy::on_cluster(shape.nodes, options_of(shape), [&](NodeId node, Engine& engine) {
+    const WorkerMap map(shape.workers, shape.nodes, node, engine.domains());
+    Crowding program(engine, map);
+    DataParallelSchedule schedule(std::vector<std::uint32_t>(shape.workers, 1));
+    Executor executor(engine, schedule, program, shape.workers, {});
+    executor.run(kClocks);
+    EXPECT_EQ(program.one.row(0)[0], expected);
+  });
+}
+
+TEST_P(OnTables, integer_updates_are_conserved_in_every_mode) {
+  Shape shape = GetParam();
+  expect_conservation(shape);
+  shape.consistency = Consistency::async;
+  expect_conservation(shape);
+}
+
+// Every combination. It takes minutes, so it is run by hand: --gtest_filter='FullProduct*' --gtest_also_run_disabled_tests.
+TEST(FullProduct, DISABLED_of_modes_workers_domains_and_nodes) {
+  const std::vector<std::pair<Consistency, Clock>> modes{{Consistency::bsp, 0},  {Consistency::ssp, 1},
+                                                         {Consistency::ssp, 4},  {Consistency::essp, 1},
+                                                         {Consistency::essp, 3}, {Consistency::async, 0}};
+  for (const auto& [consistency, staleness] : modes) {
+    for (const WorkerId workers : {1U, 2U, 5U, 16U, 32U}) {
+      for (const char* topology : {"", "numa:2 core:1 pu:1", "numa:4 core:1 pu:1"}) {
+        for (const NodeId nodes : {1U, 2U, 4U, 16U}) {
+          if (nodes > workers) continue;
+          const Shape shape{nodes, topology, 2, workers, consistency, staleness};
+          SCOPED_TRACE(testing::PrintToString(shape));
+          expect_conservation(shape);
+          if (consistency != Consistency::async) expect_reads_within_the_bound(shape);
+          if (consistency == Consistency::bsp) expect_the_bits_of_the_serial_program(shape);
+        }
+      }
+    }
   }
 }
 
