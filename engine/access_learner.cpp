@@ -10,12 +10,6 @@ constexpr unsigned kPoorPlans = 12;
 
 }  // namespace
 
-void AccessLearner::missed(std::uint32_t row) {
-  ++misses_since_;
-  ++counts_.misses;
-  if (missed_.find(row) == kNone) missed_.insert(row, kNone);
-}
-
 bool AccessLearner::repeats() {
   const std::uint64_t adds = counts_.adds - adds_before_;
   adds_before_ += adds;
@@ -34,14 +28,14 @@ std::shared_ptr<AccessSlots> AccessLearner::extended() {
   const std::pmr::polymorphic_allocator<> allocator(memory_);
   auto longer = plan_ == nullptr ? std::allocate_shared<AccessSlots>(allocator, table_rows_, memory_)
                                  : std::allocate_shared<AccessSlots>(allocator, *plan_, memory_);
-  for (const std::uint32_t row : missed_.rows()) longer->enter(row);
+  for (const std::uint32_t row : missed_) longer->enter(row);
   return longer;
 }
 
 std::vector<std::uint32_t> AccessLearner::known_rows() const {
   std::vector<std::uint32_t> rows;
   for (std::uint32_t slot = 0; slot < planned(); ++slot) rows.push_back(plan_->row(slot));
-  rows.insert(rows.end(), missed_.rows().begin(), missed_.rows().end());
+  rows.insert(rows.end(), missed_.begin(), missed_.end());
   return rows;
 }
 

@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <memory>
 #include <memory_resource>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "engine/access_slots.h"
-#include "engine/touched_rows.h"
 
 namespace orrery {
 
@@ -46,9 +46,16 @@ class AccessLearner {
 
   void count_read() noexcept { ++counts_.reads; }
   /// An add to a row with this slot in the plan; kNone: it has none.
-  void count_add(std::uint32_t row, std::uint32_t slot) {
+  void count_add(std::uint32_t slot) noexcept {
     ++counts_.adds;
-    if (slot == kNone && is_on_) missed(row);
+    if (slot != kNone || !is_on_) return;
+    ++misses_since_;
+    ++counts_.misses;
+  }
+
+  /// The clock is over, in which the adds to these rows missed.
+  void note_missed(std::span<const std::uint32_t> rows) {
+    if (is_on_) missed_.insert(missed_.end(), rows.begin(), rows.end());
   }
 
   /// Have so many adds missed since the plan was made that a longer one pays? It costs about as much as a quarter as
@@ -73,14 +80,13 @@ class AccessLearner {
   }
 
  private:
-  void missed(std::uint32_t row);
   bool repeats();
 
   const std::uint32_t table_rows_;
   std::pmr::memory_resource* const memory_;
   bool is_on_ = true;
   std::shared_ptr<const AccessSlots> plan_;  ///< null: none yet, or given up
-  TouchedRows missed_;                       ///< rows outside the plan, since it was made
+  std::pmr::vector<std::uint32_t> missed_;   ///< rows outside the plan, since it was made; each once a clock
   std::uint64_t misses_since_ = 0;
   std::uint64_t adds_before_ = 0;  ///< when the plan was made
   unsigned poor_plans_ = 0;        ///< in a row, of which most adds missed

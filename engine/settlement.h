@@ -43,6 +43,7 @@ class Settlement {
 
   /// The worker has ended its clock. Any thread.
   void worker_ended(WorkerId worker) {
+    views_[worker - first_worker_]->end_settled();
     if (is_planned()) return;
     tree_.arrive(worker, [&](WorkerId left, WorkerId right) { batch_of(left).merge(batch_of(right)); });
   }

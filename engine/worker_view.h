@@ -138,6 +138,8 @@ class WorkerView {
   UpdateRecords<T>& records() noexcept { return records_; }
   const UpdateRecords<T>& records() const noexcept { return records_; }
   UpdateBatch<T>& unplanned() noexcept { return current_; }
+  /// Settled: the worker has ended its clock; others' updates may be merged into its own from now on.
+  void end_settled() { learner_.note_missed(current_.rows()); }
   /// Settled: the updates have been applied, and the next clock begins.
   void begin_settled() { current_.clear(); }
   /// Follows what was learned, between clocks: no update is under way.
@@ -164,6 +166,7 @@ class WorkerView {
   static constexpr std::uint32_t kNone = TouchedRows::kNone;
 
   UpdateBatch<T> take_updates() {
+    learner_.note_missed(current_.rows());
     std::optional<UpdateBatch<T>> spare = spare_->take();
     UpdateBatch<T> updates = spare ? std::move(*spare) : UpdateBatch<T>(rule_.update_width(), memory_);
     if (records_.plan() == nullptr) {
@@ -285,7 +288,7 @@ class WorkerView {
 
   /// Where the additions to a row add up in this clock.
   T* update_of(std::uint32_t row, std::uint32_t slot) {
-    learner_.count_add(row, slot);
+    learner_.count_add(slot);
     if (rule_.carries_seen() && sum_of_clock(row, slot) == nullptr) {
       check_readable(row);
       const T* seen = rule_.gradients(state_of(row, slot));

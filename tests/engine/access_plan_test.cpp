@@ -184,6 +184,7 @@ TEST(AccessPlan, planned_accesses_allocate_nothing_and_miss_nothing) {
     }
   };
   one_clock(0);
+  view.end_settled();
   view.begin_settled();
   EXPECT_TRUE(view.learner().is_due());
   view.follow(view.learner().extended());
