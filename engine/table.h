@@ -243,6 +243,9 @@ class Table final : public TableBase {
   }
 
   void apply_settled(Clock clock) override {
+    // A program of its own that does not pass settle_parts() and settle() on would lose updates.
+    ORRERY_CHECK(!is_settled_in_parts() || parts_ > 0);
+    parts_ = 0;
     if (homes_.has_rows(here()) && !is_settled_in_parts()) {
       std::map<Subtree, UpdateBatch<T>*> parts = settlement_->subtrees(clock);
       for (auto& [at, batch] : arrived_[clock]) parts.emplace(at, &batch);
