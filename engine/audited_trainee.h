@@ -40,6 +40,7 @@ class AuditedTrainee final : public Trainee {
   std::vector<std::pair<std::string, AccessCounts>> accesses() const override { return inner_.accesses(); }
   std::vector<StateSection> save_plans() const override { return inner_.save_plans(); }
   void follow_plans(const std::vector<StateSection>& plans) override { inner_.follow_plans(plans); }
+  void take_stop_rules(const StopRules& rules) override { inner_.take_stop_rules(rules); }
   Evaluation evaluate(Engine& engine, bool exact) override { return inner_.evaluate(engine, exact); }
   std::vector<StateSection> save_state() const override { return inner_.save_state(); }
   void load_state(const std::vector<StateSection>& sections) override { inner_.load_state(sections); }

@@ -33,6 +33,7 @@ class Trainer {
   Trainer(Engine& engine, Schedule& schedule, Trainee& trainee, const TrainOptions& options, TrainingObserver& observer,
           const std::atomic<bool>& interrupted, const std::vector<StateSection>* resume_from)
       : engine_(engine), trainee_(trainee), options_(options), observer_(observer), interrupted_(interrupted) {
+    trainee_.take_stop_rules(options_.stop);
     if (resume_from != nullptr) restore(*resume_from);
     ExecutorOptions executor_options;
     executor_options.start = state_.iteration * options_.clocks_per_iteration;
@@ -128,9 +129,7 @@ class Trainer {
     const double value = primary(now);
     const bool reached = options_.stop.target &&
                          (options_.smaller_is_better ? value <= *options_.stop.target : value >= *options_.stop.target);
-    const bool settled =
-        options_.stop.tolerance && state_.has_last_objective != 0 &&
-        std::abs(now.objective - state_.last_objective) <= *options_.stop.tolerance * std::abs(state_.last_objective);
+    const bool settled = options_.stop.tolerance && is_settled(now, *options_.stop.tolerance);
     state_.has_last_objective = 1;
     state_.last_objective = now.objective;
     note_best(value);
@@ -139,7 +138,14 @@ class Trainer {
     if (options_.stop.patience > 0 && state_.evaluations_without_gain >= options_.stop.patience) {
       return StoppedBy::validation;
     }
+    if (now.is_final) return StoppedBy::settled;
     return std::nullopt;
+  }
+
+  bool is_settled(const Evaluation& now, double tolerance) const {
+    if (now.residual) return *now.residual <= tolerance;
+    return state_.has_last_objective != 0 &&
+           std::abs(now.objective - state_.last_objective) <= tolerance * std::abs(state_.last_objective);
   }
 
   void note_best(double value) {
@@ -251,6 +257,8 @@ std::string_view to_string(StoppedBy reason) {
       return "tolerance";
     case StoppedBy::validation:
       return "validation";
+    case StoppedBy::settled:
+      return "settled";
     case StoppedBy::interrupt:
       return "interrupt";
   }

@@ -20,6 +20,7 @@
 namespace orrery {
 
 class Engine;
+struct StopRules;
 
 /// What an evaluation at a cut found. Names are the keys of metrics.jsonl.
 struct Evaluation {
@@ -28,6 +29,10 @@ struct Evaluation {
   std::optional<double> valid;
   /// What the algorithm adds, in the order in which it is written ("rmse", …).
   std::vector<std::pair<std::string, double>> extra;
+  /// How far the state is from a solution, for a trainee that knows: the tolerance then bounds this instead of the
+  /// objective's relative change. Infinity: not there yet.
+  std::optional<double> residual;
+  bool is_final = false;  ///< nothing will change any more, whatever the tolerance says
 };
 
 /// State of a training at a cut, by section. Together with the clock it must determine everything that follows.
@@ -40,6 +45,8 @@ struct StateSection {
 /// alone.
 class Trainee : public Program {
  public:
+  /// What will end the training, said once before anything else.
+  virtual void take_stop_rules(const StopRules& /*rules*/) {}
   /// Evaluates the state as it is. May use engine.parallel_for; sums must follow the fixed tree (reduce.h). `exact`
   /// asks for the objective of this very state; else a value that the last clock came by may stand for it.
   virtual Evaluation evaluate(Engine& engine, bool exact) = 0;
@@ -101,7 +108,7 @@ class TrainingObserver {
 };
 
 /// Why a training ended; the texts are run.json's "stopped_by".
-enum class StoppedBy { iterations, seconds, target, tolerance, validation, interrupt };
+enum class StoppedBy { iterations, seconds, target, tolerance, validation, settled, interrupt };
 std::string_view to_string(StoppedBy reason);
 
 struct TrainResult {
