@@ -21,8 +21,12 @@ class LinearModel : public Model {
 
   virtual std::size_t columns() const = 0;
   virtual bool is_finite() const = 0;
+  /// The held-out metric of run.json, as evaluate() calls it.
+  virtual std::string metric() const { return "log_loss"; }
   /// The proof for the training data. @throws Error (data) for classes that the model does not have
   virtual Certificate certify_on(const SparseData& data, const std::string& path, Engine& engine) const = 0;
+  /// What else can be checked against the training data.
+  virtual std::vector<Check> more_checks(const SparseData& /*data*/, Engine& /*engine*/) const { return {}; }
 
   newton::Penalty penalty_;
   Certificate certificate_;  ///< as the training ended

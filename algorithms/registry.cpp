@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "algorithms/algorithm.h"
+#include "algorithms/lasso.h"
 #include "algorithms/lda.h"
 #include "algorithms/logistic.h"
 #include "algorithms/mf.h"
@@ -18,6 +19,7 @@ namespace {
 constexpr std::array kAlgorithms{
     AlgorithmEntry{"mf", make_mf, open_mf},
     AlgorithmEntry{"lda", make_lda, open_lda},
+    AlgorithmEntry{"lasso", make_lasso, open_lasso},
     AlgorithmEntry{"pagerank", make_pagerank, open_pagerank},
     AlgorithmEntry{"logistic", make_logistic, open_logistic},
     AlgorithmEntry{"softmax", make_softmax, open_softmax},

@@ -30,7 +30,7 @@ class Config(CommandLine):
         rows = self.write("rows.svm", "1 1:1 2:0.5\n-1 1:0.2 3:1\n1 2:1\n-1 3:0.4\n" * 20)
         text = self.write("corpus.txt", "red green blue\nblue green sky\nred rose\n" * 10)
         for algorithm, data in (("mf", self.ratings()), ("pagerank", edges), ("logistic", rows), ("softmax", rows),
-                                ("lda", text)):
+                                ("lasso", rows), ("lda", text)):
             with self.subTest(algorithm):
                 file = self.dir / f"{algorithm}.toml"
                 self.run_orrery("train", algorithm, data, "--iterations", "2", "--out", self.dir / algorithm, "--dump-config",

@@ -1,0 +1,282 @@
+#include "algorithms/lasso.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "algorithms/labelled_rows.h"
+#include "algorithms/lasso_design.h"
+#include "algorithms/lasso_model.h"
+#include "algorithms/lasso_rounds.h"
+#include "algorithms/lasso_trainee.h"
+#include "engine/engine.h"
+#include "engine/error.h"
+#include "engine/model_store.h"
+
+namespace orrery {
+namespace lasso {
+namespace {
+
+AlgorithmInfo make_info() {
+  AlgorithmInfo info;
+  info.name = "lasso";
+  info.title = "linear regression with L1 or elastic-net penalty: Lasso, for one penalty or a path of them";
+  info.objective =
+      "1/(2n) |y - b0 - X b|^2 + lambda (r |b|_1 + (1 - r)/2 |b|^2), r = l1-ratio, on columns that are centred and "
+      "scaled to variance 1 (1/n; not with --standardize=false), which is glmnet's objective; the intercept b0 carries "
+      "no penalty, coefficients are reported on the scale of the data. scikit-learn's alpha is lambda";
+  info.method =
+      "Coordinate descent on working sets: a round brings the gradients of columns that may matter up to date (each "
+      "has a deadline in units of how far the residual moves), adds up the duality gap, and solves the problem on the "
+      "active columns and the worst violators, with kept inner products and Newton steps on the support where columns "
+      "are long, else on the residual with extrapolation. Penalties go down from the least that leaves nothing, each "
+      "starting where the last one ended, with the strong rule and gap-safe screening. Units write what belongs to "
+      "their worker and read what the pull before left, so the result equals a serial run's. Other schedulers move all "
+      "columns in rounds of schedule, push and pull, in which no two columns depend on each other. --tolerance bounds "
+      "the "
+      "gap against 1/(2n) |y - mean|^2. Without --lambda there is a path; the model kept is the best on --valid, else "
+      "the last";
+  info.reference =
+      "Friedman, Hastie, Tibshirani, J. Stat. Softw. 2010 (glmnet); Lee et al., NIPS 2014 (schedule, push, pull); "
+      "Tibshirani et al., JRSS-B 2012 (strong rules); Ndiaye et al., JMLR 2017 (gap safe screening); Massias, "
+      "Gramfort, "
+      "Salmon, ICML 2018 (working sets)";
+  info.data = "svmlight, CSV or .npy with --label; any numbers as labels";
+  info.metric = "rmse";
+  info.smaller_is_better = true;
+  info.schedules = {"scheduled"};
+  return info;
+}
+
+struct LassoParams {
+  std::optional<double> lambda;
+  std::int64_t path = 100;
+  std::optional<double> path_ratio;
+  double l1_ratio = 1;
+  bool intercept = true, standardize = true;
+  Scheduler scheduler = Scheduler::dynamic;
+  std::int64_t select = 64;
+  double max_corr = 0.1;
+  std::string label;
+};
+
+class Lasso final : public Algorithm {
+ public:
+  Lasso() : info_(make_info()), param_set_("lasso") {
+    param_set_.add("lambda", params_.lambda, "weight of the penalty; auto: a path of penalties", at_least(0))
+        .add("path", params_.path, "penalties of the path, from the least that leaves nothing down", at_least(1))
+        .add("path-ratio", params_.path_ratio,
+             "smallest penalty of the path against the largest; auto: 1e-4, or 1e-2 with fewer rows than columns",
+             above_to(0, 1))
+        .add("l1-ratio", params_.l1_ratio, "share of absolute values in the penalty; the rest are squares",
+             between(0, 1))
+        .add("intercept", params_.intercept, "fit a constant beside the columns, without penalty")
+        .add("standardize", params_.standardize, "scale columns to variance 1, so that the penalty treats them alike")
+        .add_choice("scheduler", params_.scheduler,
+                    "dynamic: working sets from deadlines; contrasts, in rounds over all columns: sampled: by the last "
+                    "change squared, cyclic, shuffle",
+                    {{"dynamic", Scheduler::dynamic},
+                     {"sampled", Scheduler::sampled},
+                     {"cyclic", Scheduler::cyclic},
+                     {"shuffle", Scheduler::shuffle}})
+        .add("select", params_.select, "sampled, cyclic, shuffle: coordinates of a round, at most", at_least(1))
+        .add("max-corr", params_.max_corr,
+             "sampled, cyclic, shuffle: two columns that correlate this much never move in one round", above_to(0, 1))
+        .add("label", params_.label, "CSV and .npy: column that holds the response, by name or number from 1");
+  }
+
+  const AlgorithmInfo& info() const override { return info_; }
+  ParamSet& params() override { return param_set_; }
+  StopRules default_stop() const override {
+    StopRules stop;
+    stop.iterations = 100000;
+    stop.tolerance = 1e-6;
+    return stop;
+  }
+
+  void check(const DataRequest& request) const override;
+  void load(const DataRequest& request, Engine& engine) override;
+  DataSummary data_summary() const override;
+  WorkerId default_workers() const override;
+  MemoryEstimate memory(WorkerId workers) const override;
+  Training prepare(Engine& engine, WorkerId workers, std::uint64_t seed, const std::string& schedule) override;
+  void write_model(ModelWriter& writer, Engine& engine) const override;
+
+ private:
+  PathRequest path_request() const;
+  void warn_of(const Design& design, Engine& engine) const;
+  RegressionScores held_out(const PathPoint& point, Engine& engine) const;
+  std::size_t choose(std::span<const PathPoint> points, Engine& engine) const;
+
+  AlgorithmInfo info_;
+  LassoParams params_;
+  ParamSet param_set_;
+  SparseData train_;  ///< entries only until they are laid out
+  std::optional<SparseData> valid_;
+  std::uint64_t entries_ = 0;
+  std::optional<std::string> init_;
+  PathRequest request_;
+  std::unique_ptr<Design> design_;
+  std::unique_ptr<Response> response_;
+  std::unique_ptr<ScheduledSchedule> schedule_;
+  std::unique_ptr<Rounds> rounds_;  ///< of another scheduler than dynamic
+  std::unique_ptr<LassoTrainee> trainee_;
+};
+
+void Lasso::check(const DataRequest& request) const {
+  if (params_.lambda && (param_set_.was_set("path") || param_set_.was_set("path-ratio"))) {
+    throw usage_error("--lambda is one penalty, --path many; say one of them");
+  }
+  for (const char* name : {"select", "max-corr"}) {
+    if (params_.scheduler == Scheduler::dynamic && param_set_.was_set(name)) {
+      throw usage_error(std::string("--") + name + " needs --scheduler sampled, cyclic or shuffle");
+    }
+  }
+  if (!request.format.empty()) static_cast<void>(parse_format(request.format));
+  if (!request.init) return;
+  if (!params_.lambda) throw usage_error("--init needs --lambda: a path starts from nothing");
+  static_cast<void>(LassoModel(ModelReader(*request.init)));
+}
+
+void Lasso::load(const DataRequest& request, Engine& engine) {
+  check(request);
+  init_ = request.init;
+  train_ = read_labelled_rows(request.path, request.format, params_.label, engine);
+  entries_ = train_.rows.entries();
+  if (!request.valid) return;
+  valid_ = read_labelled_rows(*request.valid, request.format, params_.label, engine);
+  if (valid_->rows.column_count > train_.rows.column_count) {
+    engine.warn(*request.valid + ": columns above " + std::to_string(train_.rows.column_count) +
+                " do not occur in training and count for nothing");
+  }
+}
+
+DataSummary Lasso::data_summary() const {
+  DataSummary summary;
+  summary.format = train_.recognised.describe();
+  summary.checksum = train_.checksum;
+  summary.shape = {{"rows", std::to_string(train_.rows.rows())},
+                   {"columns", std::to_string(train_.rows.column_count)},
+                   {"entries", std::to_string(entries_)}};
+  if (valid_) summary.shape.emplace_back("valid_rows", std::to_string(valid_->rows.rows()));
+  return summary;
+}
+
+WorkerId Lasso::default_workers() const {
+  // A round costs more than a pass over a few ten thousand entries does.
+  constexpr std::uint64_t kTiny = std::uint64_t{1} << 20, kTinyEach = std::uint64_t{1} << 16;
+  constexpr std::uint64_t kEach = std::uint64_t{1} << 18;
+  const std::uint64_t columns = std::max<std::uint64_t>(1, train_.rows.column_count / 64);
+  const std::uint64_t wanted = entries_ < kTiny ? std::max<std::uint64_t>(1, entries_ / kTinyEach)
+                                                : std::clamp<std::uint64_t>(entries_ / kEach, 16, 256);
+  return static_cast<WorkerId>(std::min(wanted, columns));
+}
+
+MemoryEstimate Lasso::memory(WorkerId) const {
+  const std::uint64_t rows = train_.rows.rows(), columns = train_.rows.column_count;
+  const std::uint64_t slots = std::min<std::uint64_t>(columns, Gram::kMostSlots);
+  MemoryEstimate estimate;
+  estimate.add("rows", rows, 6 * sizeof(double))
+      .add("entries as read", entries_, sizeof(float) + sizeof(std::uint32_t))
+      .add("entries by column", entries_, sizeof(float) + sizeof(std::uint32_t))
+      .add("zeros of dense columns", rows * columns - entries_ < 4 * entries_ ? rows * columns - entries_ : 0,
+           sizeof(float))
+      .add("columns", columns, 100)
+      .add("products and factor", slots * slots, 2 * sizeof(float));
+  if (valid_) {
+    estimate.add("held-out rows", valid_->rows.rows(), 3 * sizeof(double))
+        .add("held-out entries", valid_->rows.entries(), sizeof(float) + sizeof(std::uint32_t));
+  }
+  return estimate;
+}
+
+PathRequest Lasso::path_request() const {
+  PathRequest request;
+  request.lambda = params_.lambda;
+  request.points = params_.path;
+  const bool is_tall = train_.rows.rows() >= train_.rows.column_count;
+  request.smallest = params_.path_ratio.value_or(is_tall ? 1e-4 : 1e-2);
+  request.l1_ratio = params_.l1_ratio;
+  return request;
+}
+
+void Lasso::warn_of(const Design& design, Engine& engine) const {
+  std::uint32_t unusable = 0;
+  for (std::uint32_t j = 0; j < design.columns(); ++j) unusable += design.is_usable(j) ? 0 : 1;
+  if (unusable > 0) {
+    engine.warn(std::to_string(unusable) + " of " + std::to_string(design.columns()) +
+                " columns have one value in all rows; their coefficients are 0");
+  }
+  if (response_->square == 0) engine.warn("the response is constant, so all coefficients are 0");
+  if (params_.lambda && *params_.lambda == 0) {
+    engine.warn(
+        "lambda 0 is least squares: no coefficient is 0, and there is no bound on the distance from the "
+        "minimum; --tolerance bounds the gradient instead");
+  }
+}
+
+Training Lasso::prepare(Engine& engine, WorkerId workers, std::uint64_t seed, const std::string&) {
+  if (engine.clock_bound() > 0) {
+    throw usage_error("lasso needs --consistency bsp: a round rests on the whole one before it");
+  }
+  request_ = path_request();
+  design_ = std::make_unique<Design>(train_.rows, params_.intercept, params_.standardize, kernels(engine.simd()),
+                                     engine.parallel_for_function());
+  response_ = std::make_unique<Response>(train_.rows.labels, params_.intercept);
+  train_.rows.columns = {};
+  train_.rows.values = {};
+  train_.rows.starts.assign(1, 0);
+  warn_of(*design_, engine);
+  std::vector<double> start;
+  if (init_) start = standardised(LassoModel(ModelReader(*init_)).fitted().weights, *design_);
+  if (params_.scheduler != Scheduler::dynamic) {
+    rounds_ = std::make_unique<Rounds>(
+        *design_, RoundsOptions{params_.scheduler, static_cast<std::size_t>(params_.select), params_.max_corr, seed},
+        workers);
+  }
+  trainee_ = std::make_unique<LassoTrainee>(
+      *design_, *response_, request_, workers, std::move(start), rounds_.get(),
+      [this, &engine](const PathPoint& point, Evaluation& out) {
+        if (!valid_) return;
+        const RegressionScores scores = held_out(point, engine);
+        out.valid = scores.rmse;
+        out.extra.emplace_back("rmse", scores.rmse);
+        out.extra.emplace_back("valid_r2", scores.r2);
+      },
+      [this, &engine](std::span<const PathPoint> points) { return choose(points, engine); });
+  schedule_ = std::make_unique<ScheduledSchedule>(
+      workers, [this](Clock clock, std::span<std::vector<std::uint32_t>> bins) { trainee_->pick(clock, bins); });
+  Training training;
+  training.schedule = schedule_.get();
+  training.trainee = trainee_.get();
+  training.schedule_reason = "coordinates that may move are chosen anew for each round";
+  return training;
+}
+
+RegressionScores Lasso::held_out(const PathPoint& point, Engine& engine) const {
+  const Fitted fitted = fitted_of(point, *design_, *response_);
+  return score(lasso::predict(valid_->rows, fitted, engine.parallel_for_function()), valid_->rows.labels);
+}
+
+/// The best on held-out rows, of equal ones the one with the largest penalty; else the last.
+std::size_t Lasso::choose(std::span<const PathPoint> points, Engine& engine) const {
+  if (!valid_) return points.size() - 1;
+  std::vector<double> errors;
+  for (const PathPoint& point : points) errors.push_back(held_out(point, engine).rmse);
+  return static_cast<std::size_t>(std::min_element(errors.begin(), errors.end()) - errors.begin());
+}
+
+void Lasso::write_model(ModelWriter& writer, Engine&) const {
+  write_lasso_model(writer, {*design_, *response_, request_, params_.standardize, trainee_->points(),
+                             trainee_->chosen(), trainee_->certificate()});
+}
+
+}  // namespace
+}  // namespace lasso
+
+std::unique_ptr<Algorithm> make_lasso() { return std::make_unique<lasso::Lasso>(); }
+
+std::unique_ptr<Model> open_lasso(const ModelReader& reader) { return std::make_unique<lasso::LassoModel>(reader); }
+
+}  // namespace orrery

@@ -1,0 +1,134 @@
+#include "algorithms/lasso_design.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace orrery::lasso {
+namespace {
+
+constexpr std::uint64_t kDenseFrom = 5;  // entries that are not 0: one in so many makes the columns dense
+constexpr std::size_t kColumnsEach = 256;
+
+}  // namespace
+
+Design::Design(const SparseRows& rows, bool has_intercept, bool standardise, const Kernels& kernels,
+               const ParallelFor& parallel)
+    : kernels_(&kernels),
+      rows_(rows.rows()),
+      per_row_(1.0 / static_cast<double>(rows.rows())),
+      has_intercept_(has_intercept),
+      mean_(rows.column_count, 0.0),
+      inverse_scale_(rows.column_count, 0.0),
+      curvature_(rows.column_count, 0.0) {
+  if (rows.entries() > 0 && rows.entries() >= rows_ * rows.column_count / kDenseFrom) {
+    take_dense(rows);
+  } else {
+    take_sparse(rows);
+  }
+  parallel((columns() + kColumnsEach - 1) / kColumnsEach, [&](std::size_t part) {
+    const std::size_t first = part * kColumnsEach, last = std::min<std::size_t>(columns(), first + kColumnsEach);
+    for (std::size_t j = first; j < last; ++j) describe(static_cast<std::uint32_t>(j), standardise);
+  });
+}
+
+void Design::take_dense(const SparseRows& rows) {
+  value_.assign(rows_ * columns(), 0.0F);
+  for (std::uint64_t r = 0; r < rows_; ++r) {
+    for (std::uint64_t i = rows.starts[r]; i < rows.starts[r + 1]; ++i)
+      value_[rows.columns[i] * rows_ + r] = rows.values[i];
+  }
+}
+
+void Design::take_sparse(const SparseRows& rows) {
+  start_.assign(columns() + std::size_t{1}, 0);
+  for (const std::uint32_t c : rows.columns) ++start_[c + std::size_t{1}];
+  for (std::size_t j = 0; j < columns(); ++j) start_[j + 1] += start_[j];
+  const bool only_ones = std::all_of(rows.values.begin(), rows.values.end(), [](float x) { return x == 1.0F; });
+  row_.resize(rows.entries());
+  value_.resize(only_ones ? 0 : rows.entries());
+  std::vector<std::uint64_t> next(start_.begin(), start_.end() - 1);
+  for (std::uint64_t r = 0; r < rows_; ++r) {
+    for (std::uint64_t i = rows.starts[r]; i < rows.starts[r + 1]; ++i) {
+      const std::uint64_t to = next[rows.columns[i]]++;
+      row_[to] = static_cast<std::uint32_t>(r);
+      if (!only_ones) value_[to] = rows.values[i];
+    }
+  }
+}
+
+void Design::describe(std::uint32_t j, bool standardise) {
+  const ColumnView x = view(j);
+  const auto at = [&](std::size_t i) { return x.values == nullptr ? 1.0 : double{x.values[i]}; };
+  const auto n = static_cast<double>(rows_), missing = static_cast<double>(rows_ - x.count);
+  double sum = 0, square = 0, low = missing > 0 ? 0.0 : at(0), high = low;
+  for (std::size_t i = 0; i < x.count; ++i) {
+    sum += at(i);
+    square += at(i) * at(i);
+    low = std::min(low, at(i));
+    high = std::max(high, at(i));
+  }
+  const double mean = sum / n;
+  double spread = missing * mean * mean;
+  for (std::size_t i = 0; i < x.count; ++i) spread += (at(i) - mean) * (at(i) - mean);
+  const double variance = low == high ? 0.0 : spread / n;
+  const double raw = has_intercept_ ? variance : square / n;
+  mean_[j] = has_intercept_ ? mean : 0.0;
+  inverse_scale_[j] = raw == 0 || (standardise && variance == 0) ? 0.0 : standardise ? 1.0 / std::sqrt(variance) : 1.0;
+  curvature_[j] = raw * inverse_scale_[j] * inverse_scale_[j];
+}
+
+void Design::rebuild(std::span<const double> response, std::span<const double> coefficients, Residual& r) const {
+  r.raw.assign(response.begin(), response.end());
+  r.sum = 0;
+  for (const double y : response) r.sum += y;
+  for (std::uint32_t j = 0; j < columns(); ++j) {
+    if (coefficients[j] != 0) subtract(j, coefficients[j], r);
+  }
+  recentre(r);
+}
+
+void Design::recentre(Residual& r) const {
+  double sum = 0;
+  for (const double x : r.raw) sum += x;
+  r.sum = sum;
+  if (!has_intercept_) return;
+  const double mean = sum * per_row_;
+  sum = 0;
+  for (double& x : r.raw) {
+    x -= mean;
+    sum += x;
+  }
+  r.sum = sum;
+}
+
+double Design::mean_square(const Residual& r) const {
+  const double square = kernels_->squares(r.raw.data(), r.raw.size());
+  return has_intercept_ ? (square - r.sum * r.sum * per_row_) * per_row_ : square * per_row_;
+}
+
+double Design::product(std::uint32_t j, std::uint32_t k, std::span<double> scratch) const {
+  const ColumnView x = view(j);
+  kernels_->add(x, 1.0, scratch.data());
+  const double raw = kernels_->dot(view(k), scratch.data());
+  if (x.rows == nullptr) {
+    std::fill(scratch.begin(), scratch.end(), 0.0);
+  } else {
+    for (std::size_t i = 0; i < x.count; ++i) scratch[x.rows[i]] = 0;
+  }
+  return (raw * per_row_ - mean_[j] * mean_[k]) * inverse_scale_[j] * inverse_scale_[k];
+}
+
+std::vector<std::uint32_t> Design::deal(std::uint32_t parts) const {
+  constexpr std::uint64_t kColumnCost = 4;  // of looking at a column, in entries
+  const auto cost = [&](std::uint64_t j) { return (is_dense() ? j * rows_ : start_[j]) + kColumnCost * j; };
+  std::vector<std::uint32_t> first;
+  std::uint64_t j = 0;
+  for (std::uint64_t part = 0; part < parts; ++part) {
+    while (j < columns() && cost(j) * parts < cost(columns()) * part) ++j;
+    first.push_back(static_cast<std::uint32_t>(j));
+  }
+  first.push_back(columns());
+  return first;
+}
+
+}  // namespace orrery::lasso

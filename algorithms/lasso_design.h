@@ -1,0 +1,94 @@
+// The columns of a regression as the Lasso sees them: centred, scaled to unit variance, and yet as sparse as they came.
+//
+// With m_j the mean of column j and s_j its standard deviation (1/n), the standardised column is (x_j − m_j) / s_j. It
+// is never formed. A residual is kept as y − Σ x_j b_j over the raw columns, b_j = β_j / s_j, together with its sum S;
+// the true residual lacks the mean, so a product with a standardised column is (x_j·raw − m_j S) / s_j, and a step of
+// β_j touches only the rows where x_j is not 0. Without an intercept nothing is centred (m_j = 0), with
+// --no-standardize nothing is scaled (s_j = 1); a constant column beside an intercept counts for nothing.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "algorithms/lasso_kernels.h"
+#include "engine/data/parallel_for.h"
+#include "engine/data/sparse_rows.h"
+
+namespace orrery::lasso {
+
+/// What is left of the response. True values are raw_i − sum / n with an intercept, else raw_i.
+struct Residual {
+  std::vector<double> raw;
+  double sum = 0;
+};
+
+class Design {
+ public:
+  /// Copies the entries by column: in single precision as they are, 8 bytes each, or 4 where a fifth of them or more
+  /// are not 0, which are then all kept.
+  Design(const SparseRows& rows, bool has_intercept, bool standardise, const Kernels& kernels,
+         const ParallelFor& parallel);
+
+  std::uint64_t rows() const { return rows_; }
+  std::uint32_t columns() const { return static_cast<std::uint32_t>(mean_.size()); }
+  bool is_dense() const { return row_.empty() && !value_.empty(); }
+  bool has_intercept() const { return has_intercept_; }
+  /// Entries that a pass over the column reads.
+  std::uint64_t length(std::uint32_t j) const { return is_dense() ? rows_ : start_[j + std::size_t{1}] - start_[j]; }
+  std::uint64_t entries() const { return is_dense() ? rows_ * columns() : start_.back(); }
+  /// Mean and standard deviation, as above: 0 and 1 where nothing is centred or scaled.
+  double mean(std::uint32_t j) const { return mean_[j]; }
+  /// 1 / s_j; 0: the column counts for nothing.
+  double inverse_scale(std::uint32_t j) const { return inverse_scale_[j]; }
+  /// |x̃_j|² / n of the standardised column.
+  double curvature(std::uint32_t j) const { return curvature_[j]; }
+  bool is_usable(std::uint32_t j) const { return curvature_[j] > 0; }
+
+  /// x̃_j·r / n. Cost: length(j).
+  double gradient(std::uint32_t j, const Residual& r) const {
+    return (kernels_->dot(view(j), r.raw.data()) - mean_[j] * r.sum) * inverse_scale_[j] * per_row_;
+  }
+  /// r −= step x̃_j. Cost: length(j).
+  void subtract(std::uint32_t j, double step, Residual& r) const {
+    const double raw_step = step * inverse_scale_[j];
+    kernels_->add(view(j), -raw_step, r.raw.data());
+    r.sum -= raw_step * mean_[j] * static_cast<double>(rows_);
+  }
+  /// The residual of coefficients (standardised, by column), from the beginning. `response`: y, less its mean when
+  /// there is an intercept.
+  void rebuild(std::span<const double> response, std::span<const double> coefficients, Residual& r) const;
+  /// Takes the mean out of the raw values, so that products lose nothing to it. Cost: rows.
+  void recentre(Residual& r) const;
+  /// |r|² / n.
+  double mean_square(const Residual& r) const;
+  /// x̃_j·x̃_k / n; `scratch` is as long as a column and all 0 before and after. Cost: both lengths.
+  double product(std::uint32_t j, std::uint32_t k, std::span<double> scratch) const;
+
+  ColumnView view(std::uint32_t j) const {
+    if (is_dense()) return {nullptr, value_.data() + j * rows_, static_cast<std::size_t>(rows_)};
+    const std::uint64_t begin = start_[j];
+    return {row_.data() + begin, value_.empty() ? nullptr : value_.data() + begin,
+            static_cast<std::size_t>(start_[j + std::size_t{1}] - begin)};
+  }
+  const Kernels& kernels() const { return *kernels_; }
+
+  /// The first column of each of `parts` ranges that cost about the same to pass over, and the number of columns.
+  std::vector<std::uint32_t> deal(std::uint32_t parts) const;
+
+ private:
+  void take_sparse(const SparseRows& rows);
+  void take_dense(const SparseRows& rows);
+  void describe(std::uint32_t j, bool standardise);
+
+  const Kernels* kernels_;
+  std::uint64_t rows_;
+  double per_row_;
+  bool has_intercept_;
+  std::vector<std::uint64_t> start_;  ///< sparse
+  std::vector<std::uint32_t> row_;    ///< sparse
+  std::vector<float> value_;          ///< dense: column after column; sparse: empty when all are 1
+  std::vector<double> mean_, inverse_scale_, curvature_;
+};
+
+}  // namespace orrery::lasso

@@ -1,0 +1,181 @@
+#include "algorithms/lasso_model.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "algorithms/feature_rows.h"
+#include "engine/engine.h"
+#include "engine/error.h"
+#include "engine/params.h"
+
+namespace orrery::lasso {
+namespace {
+
+constexpr std::size_t kConstants = 8;
+
+std::string table_line(std::span<const double> row) {
+  std::string line;
+  for (const double value : row) line += (line.empty() ? "" : "\t") + shortest_text(value);
+  return line;
+}
+
+}  // namespace
+
+Fitted fitted_of(const PathPoint& point, const Design& design, const Response& response) {
+  Fitted fitted;
+  fitted.weights.assign(design.columns(), 0.0);
+  fitted.intercept = response.mean;
+  for (std::size_t i = 0; i < point.columns.size(); ++i) {
+    const std::uint32_t j = point.columns[i];
+    fitted.weights[j] = point.coefficients[i] * design.inverse_scale(j);
+    fitted.intercept -= fitted.weights[j] * design.mean(j);
+  }
+  return fitted;
+}
+
+std::vector<double> standardised(std::span<const double> weights, const Design& design) {
+  std::vector<double> coefficients(design.columns(), 0.0);
+  for (std::uint32_t j = 0; j < std::min<std::size_t>(weights.size(), design.columns()); ++j) {
+    if (design.is_usable(j)) coefficients[j] = weights[j] / design.inverse_scale(j);
+  }
+  return coefficients;
+}
+
+RegressionScores score(std::span<const double> predicted, std::span<const double> responses) {
+  const auto n = static_cast<double>(responses.size());
+  double mean = 0, errors = 0, distances = 0;
+  for (const double y : responses) mean += y / n;
+  for (std::size_t i = 0; i < responses.size(); ++i) {
+    errors += (responses[i] - predicted[i]) * (responses[i] - predicted[i]);
+    distances += (responses[i] - mean) * (responses[i] - mean);
+  }
+  return {std::sqrt(errors / n), distances > 0 ? 1 - errors / distances : std::numeric_limits<double>::quiet_NaN()};
+}
+
+std::vector<double> predict(const SparseRows& rows, const Fitted& fitted, const ParallelFor& parallel) {
+  std::vector<double> predicted(rows.rows(), fitted.intercept);
+  for_row_pieces(rows.rows(), parallel, [&](std::size_t, std::uint64_t first, std::uint64_t last) {
+    for (std::uint64_t r = first; r < last; ++r) {
+      for (std::uint64_t i = rows.starts[r]; i < rows.starts[r + 1]; ++i) {
+        if (rows.columns[i] >= fitted.weights.size()) break;  // columns ascend
+        predicted[r] += fitted.weights[rows.columns[i]] * double{rows.values[i]};
+      }
+    }
+  });
+  return predicted;
+}
+
+void write_lasso_model(ModelWriter& writer, const ModelParts& parts) {
+  const PathPoint& chosen = parts.points[parts.chosen];
+  const Fitted fitted = fitted_of(chosen, parts.design, parts.response);
+  const std::array<double, kConstants> constants{fitted.intercept,
+                                                 parts.design.has_intercept() ? 1.0 : 0.0,
+                                                 parts.is_standardised ? 1.0 : 0.0,
+                                                 chosen.lambda,
+                                                 parts.request.l1_ratio,
+                                                 parts.certificate.objective,
+                                                 parts.certificate.gradient,
+                                                 parts.certificate.gap};
+  std::vector<double> path, values;
+  std::vector<std::uint64_t> starts{0};
+  std::vector<std::uint32_t> columns;
+  std::vector<std::string> table{"lambda\tintercept\tnonzeros\tobjective\tgap\texplained"};
+  for (const PathPoint& point : parts.points) {
+    const Fitted here = fitted_of(point, parts.design, parts.response);
+    const std::array row{point.lambda,    here.intercept, static_cast<double>(point.columns.size()),
+                         point.objective, point.gap,      point.explained};
+    path.insert(path.end(), row.begin(), row.end());
+    table.push_back(table_line(row));
+    columns.insert(columns.end(), point.columns.begin(), point.columns.end());
+    for (const std::uint32_t j : point.columns) values.push_back(here.weights[j]);
+    starts.push_back(columns.size());
+  }
+  writer.add_array<double>("weights", fitted.weights);
+  writer.add_array<double>("constants", constants);
+  writer.add_array<double>("path", path, {parts.points.size(), path.size() / parts.points.size()});
+  writer.add_array<std::uint64_t>("path_starts", starts);
+  writer.add_array<std::uint32_t>("path_columns", columns);
+  writer.add_array<double>("path_values", values);
+  writer.add_text("path_table", table);
+}
+
+LassoModel::LassoModel(const ModelReader& reader)
+    : LinearModel(reader),
+      path_(reader.read<double>("path")),
+      path_values_(reader.read<double>("path_values")),
+      path_starts_(reader.read<std::uint64_t>("path_starts")),
+      path_columns_(reader.read<std::uint32_t>("path_columns")) {
+  fitted_.weights = reader.read<double>("weights");
+  const auto constants = reader.read<double>("constants");
+  const bool fits = constants.size() == kConstants && path_.size() == kPathColumns * (path_starts_.size() - 1) &&
+                    path_starts_.back() == path_columns_.size() && path_columns_.size() == path_values_.size() &&
+                    std::is_sorted(path_starts_.begin(), path_starts_.end()) &&
+                    std::all_of(path_columns_.begin(), path_columns_.end(),
+                                [&](std::uint32_t j) { return j < fitted_.weights.size(); });
+  if (!fits) throw data_error(reader.path().string(), "weights, constants and path do not fit together");
+  fitted_.intercept = constants[0];
+  has_intercept_ = constants[1] != 0;
+  is_standardised_ = constants[2] != 0;
+  l1_ratio_ = constants[4];
+  penalty_ = {constants[3] * l1_ratio_, constants[3] * (1 - l1_ratio_)};
+  certificate_ = {constants[5], constants[6], constants[7]};
+}
+
+void LassoModel::predict(const std::string& data, const std::string& format, Engine& engine, std::ostream& out) const {
+  const SparseData read_data = read(data, format, engine);
+  for (const double value : lasso::predict(read_data.rows, fitted_, engine.parallel_for_function())) {
+    out << shortest_text(value) << '\n';
+  }
+}
+
+ValueList LassoModel::evaluate(const std::string& data, const std::string& format, Engine& engine) const {
+  const SparseData read_data = read(data, format, engine);
+  const RegressionScores scores =
+      score(lasso::predict(read_data.rows, fitted_, engine.parallel_for_function()), read_data.rows.labels);
+  if (std::isnan(scores.r2)) engine.warn(data + ": all responses are the same, so there is no R2");
+  return {{"rmse", scores.rmse}, {"r2", scores.r2}, {"rows", static_cast<std::int64_t>(read_data.rows.rows())}};
+}
+
+bool LassoModel::is_finite() const {
+  return std::isfinite(fitted_.intercept) &&
+         std::all_of(fitted_.weights.begin(), fitted_.weights.end(), [](double w) { return std::isfinite(w); });
+}
+
+Design LassoModel::design_of(const SparseData& data, Engine& engine) const {
+  return {data.rows, has_intercept_, is_standardised_, kernels(engine.simd()), engine.parallel_for_function()};
+}
+
+Certificate LassoModel::certify_on(const SparseData& data, const std::string&, Engine& engine) const {
+  const Design design = design_of(data, engine);
+  const Response response(data.rows.labels, has_intercept_);
+  return certify(design, response, standardised(fitted_.weights, design), penalty_, engine.parallel_for_function());
+}
+
+/// The gap of every point of the path, against what the path says.
+std::vector<Check> LassoModel::more_checks(const SparseData& data, Engine& engine) const {
+  constexpr double kSame = 1e-9;
+  const Design design = design_of(data, engine);
+  const Response response(data.rows.labels, has_intercept_);
+  const double empty = 0.5 * response.square;
+  double worst = 0;
+  std::size_t wrong = 0;
+  for (std::size_t k = 0; k + 1 < path_starts_.size(); ++k) {
+    std::vector<double> weights(columns(), 0.0);
+    for (std::uint64_t i = path_starts_[k]; i < path_starts_[k + 1]; ++i) weights[path_columns_[i]] = path_values_[i];
+    const double lambda = path_[k * kPathColumns], said = path_[k * kPathColumns + 4];
+    const Penalty penalty{lambda * l1_ratio_, lambda * (1 - l1_ratio_)};
+    const Certificate found =
+        certify(design, response, standardised(weights, design), penalty, engine.parallel_for_function());
+    const double gap = empty > 0 ? found.gap / empty : 0.0;
+    const bool is_bounded = !std::isnan(gap);
+    if (is_bounded) worst = std::max(worst, gap);
+    if (is_bounded && gap > std::max(2 * said, said + kSame)) ++wrong;
+  }
+  return {{"every point of the path is as near its minimum as it says", wrong == 0,
+           std::to_string(path_starts_.size() - 1) + " points, largest gap " + shortest_text(worst) +
+               " of the empty model's objective"}};
+}
+
+}  // namespace orrery::lasso

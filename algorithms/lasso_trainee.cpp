@@ -1,0 +1,417 @@
+#include "algorithms/lasso_trainee.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "algorithms/lasso_descent.h"
+#include "algorithms/lasso_state.h"
+#include "engine/engine.h"
+#include "engine/wire.h"
+
+namespace orrery::lasso {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLooseGap = 1e-2;  // of a penalty that is only on the way, against the empty model's objective
+
+/// Products that are made in the pull instead of in a round of their own: less work than a round costs.
+constexpr std::uint64_t kFewProducts = 200000;
+
+}  // namespace
+
+LassoTrainee::LassoTrainee(const Design& design, const Response& response, PathRequest request, WorkerId workers,
+                           std::vector<double> start, Rounds* rounds, Report report, Choose choose)
+    : design_(design),
+      response_(response),
+      request_(request),
+      rounds_(rounds),
+      report_(std::move(report)),
+      choose_(std::move(choose)),
+      scores_(design, workers),
+      gram_(design),
+      coefficients_(std::move(start)) {
+  if (coefficients_.empty()) coefficients_.assign(design.columns(), 0.0);
+  for (std::uint32_t j = 0; j < design.columns(); ++j) {
+    if (!design.is_usable(j)) coefficients_[j] = 0;
+  }
+  design_.rebuild(response_.values, coefficients_, residual_);
+  residual_before_ = residual_.raw;
+}
+
+void LassoTrainee::pick(Clock clock, std::span<std::vector<std::uint32_t>> bins) {
+  if (state_.round == Round::moves) rounds_->pick(clock, bins);
+}
+
+void LassoTrainee::run_unit(const WorkUnit& unit, UnitContext&) {
+  switch (state_.round) {
+    case Round::scores:
+      scores_.update(unit.worker, residual_, coefficients_, state_.due);
+      break;
+    case Round::products:
+      gram_.fill(unit.worker, scores_.workers());
+      break;
+    case Round::moves:
+      rounds_->push(unit.worker, unit.items, residual_, coefficients_, penalty());
+      break;
+    case Round::none:
+      break;
+  }
+}
+
+void LassoTrainee::commit(Clock, std::span<const Bytes>) {
+  switch (state_.round) {
+    case Round::scores:
+      take_scores();
+      break;
+    case Round::products:
+      gram_.settle();
+      solve();
+      break;
+    case Round::moves:
+      take_moves();
+      break;
+    case Round::none:
+      break;
+  }
+}
+
+void LassoTrainee::take_scores() {
+  if (state_.is_started == 0) start_path();
+  std::vector<std::uint32_t> candidates = listed();
+  bool is_new_stage = false;
+  while (judge(candidates)) {
+    if (stages_[state_.stage].is_point) points_.push_back(point_now());
+    if (!next_stage()) {
+      state_.round = Round::none;
+      return;
+    }
+    is_new_stage = true;
+  }
+  if (state_.is_settled != 0) {
+    state_.round = Round::none;
+    return;
+  }
+  start_solving(std::move(candidates), is_new_stage);
+}
+
+void LassoTrainee::start_solving(std::vector<std::uint32_t> candidates, bool is_new_stage) {
+  if (rounds_ != nullptr) {
+    state_.due = due_of(state_.stage);
+    state_.tried = 0;
+    working_.clear();
+    state_.round = Round::moves;
+    return;
+  }
+  choose_working(std::move(candidates), is_new_stage);
+  state_.due = due_of(state_.stage);
+  state_.enough = std::max(0.3 * goal(), (wants_products() ? 0.01 : 0.1) * state_.gap);
+  if (wants_products()) {
+    const std::uint64_t work = gram_.admit(working_) * (design_.entries() / design_.columns() + 1);
+    if (work > kFewProducts) {
+      state_.round = Round::products;
+      return;
+    }
+    gram_.fill(0, 1);
+    gram_.settle();
+  }
+  solve();
+}
+
+/// The first scores are of all columns; from them, without a start, follow the penalties.
+void LassoTrainee::start_path() {
+  state_.is_started = 1;
+  for (std::uint32_t j = 0; j < design_.columns(); ++j) {
+    if (design_.is_usable(j)) state_.largest = std::max(state_.largest, std::abs(scores_.gradient(j)));
+  }
+  constexpr double kLeastRatio = 1e-3;  // as in glmnet: with no l1 at all nothing is ever 0
+  state_.largest /= std::max(request_.l1_ratio, kLeastRatio);
+  const bool is_cold = std::all_of(coefficients_.begin(), coefficients_.end(), [](double b) { return b == 0; });
+  state_.is_long_way = design_.is_dense() && is_cold ? 1 : 0;
+  stages_ = stages_of(request_, state_.largest, state_.is_long_way != 0);
+  state_.dual = -kInfinity;
+  state_.least_gap = kInfinity;
+  state_.due = due_of(0);
+}
+
+std::vector<std::uint32_t> LassoTrainee::listed() const {
+  std::vector<std::uint32_t> all;
+  for (WorkerId w = 0; w < scores_.workers(); ++w) {
+    for (const std::uint32_t j : scores_.listed(w)) {
+      if (coefficients_[j] != 0 || std::abs(scores_.gradient(j)) >= state_.due) all.push_back(j);
+    }
+  }
+  return all;
+}
+
+// Columns that are not listed are below the threshold of the scores, whatever they are.
+GapSums LassoTrainee::sums_of(std::span<const std::uint32_t> candidates, Penalty penalty) const {
+  GapSums sums;
+  sums.square = design_.mean_square(residual_);
+  for (const std::uint32_t j : candidates) sums.add(coefficients_[j], scores_.gradient(j), penalty);
+  sums.largest = std::max(sums.largest, std::min(state_.due, state_.largest * request_.l1_ratio));
+  if (state_.due > penalty.l1) sums.beyond = kInfinity;
+  return sums;
+}
+
+/// Measures the present stage. @return true when it is good enough
+bool LassoTrainee::judge(std::span<const std::uint32_t> candidates) {
+  const Penalty at = penalty();
+  const GapSums sums = sums_of(candidates, at);
+  state_.objective = primal_value(sums, at);
+  if (at.l1 == 0 && at.l2 == 0) {
+    // Without a penalty there is no bound; gradients against their greatest possible size stand for it.
+    const double most = std::sqrt(response_.square);
+    note_gap(most > 0 ? 0.5 * response_.square * sums.largest / most : 0.0);
+  } else {
+    const double dual = dual_value(sums, at);
+    state_.dual = std::max(state_.dual, dual);
+    note_gap(std::max(state_.objective - state_.dual, 0.0));
+    if (is_last_stage() && at.l1 > 0) scores_.screen(dual_scale(sums, at), state_.objective - dual, at);
+  }
+  return state_.gap <= goal();
+}
+
+void LassoTrainee::note_gap(double gap) {
+  constexpr double kGain = 0.9;
+  constexpr std::uint32_t kPatience = 4, kMostPatience = 16, kPatientRounds = 1000;
+  state_.gap = gap;
+  if (gap < kGain * state_.least_gap) {
+    state_.least_gap = gap;
+    state_.rounds_without_gain = 0;
+    return;
+  }
+  ++state_.rounds_without_gain;
+  if (state_.rounds_without_gain >= kPatience) state_.avoids_products = 1;
+  if (state_.rounds_without_gain >= (rounds_ == nullptr ? kMostPatience : kPatientRounds)) state_.is_settled = 1;
+}
+
+double LassoTrainee::goal() const {
+  const double relative = stages_[state_.stage].is_point ? tolerance_ : std::max(tolerance_, kLooseGap);
+  return relative * 0.5 * response_.square;
+}
+
+/// @return false when there is none
+bool LassoTrainee::next_stage() {
+  if (is_last_stage()) return false;
+  constexpr std::size_t kLeastPoints = 5;
+  constexpr double kLeastGain = 1e-5, kEnough = 0.999;  // as in glmnet
+  if (points_.size() >= kLeastPoints) {
+    const double now = points_.back().explained, before = points_[points_.size() - 2].explained;
+    if (now > kEnough || now - before < kLeastGain * now) {
+      state_.ended_early = 1;
+      return false;
+    }
+  }
+  ++state_.stage;
+  state_.dual = -kInfinity;
+  state_.least_gap = kInfinity;
+  state_.rounds_without_gain = 0;
+  state_.avoids_products = 0;
+  return true;
+}
+
+/// The threshold of the scores: the penalty, or already what the strong rule keeps for the next one.
+double LassoTrainee::due_of(std::uint64_t stage) const {
+  constexpr double kLeast = 0.8;  // of the next penalty, where steps are long
+  const double here = stages_[stage].lambda * request_.l1_ratio;
+  if (stage + 1 == stages_.size()) return here;
+  const double next = stages_[stage + 1].lambda * request_.l1_ratio;
+  return std::min(here, std::max(2 * next - here, kLeast * next));
+}
+
+void LassoTrainee::choose_working(std::vector<std::uint32_t> candidates, bool is_new_stage) {
+  const auto active =
+      std::partition(candidates.begin(), candidates.end(), [&](std::uint32_t j) { return coefficients_[j] != 0; });
+  const auto count = static_cast<std::size_t>(active - candidates.begin());
+  const std::size_t least = design_.is_dense() ? 32 : 2000;
+  const std::size_t most = std::max(least, design_.is_dense() && !is_new_stage ? count / 4 : count);
+  if (static_cast<std::size_t>(candidates.end() - active) > most) {
+    const auto distance = [&](std::uint32_t j) {
+      return (penalty().l1 - std::abs(scores_.gradient(j))) / std::sqrt(design_.curvature(j));
+    };
+    const auto cut = active + static_cast<std::ptrdiff_t>(most);
+    std::nth_element(active, cut, candidates.end(), [&](std::uint32_t a, std::uint32_t b) {
+      const double first = distance(a), second = distance(b);
+      return first < second || (first == second && a < b);
+    });
+    candidates.erase(cut, candidates.end());
+  }
+  std::sort(candidates.begin(), candidates.end());
+  working_ = std::move(candidates);
+}
+
+/// A row of products for every column of the working set: worth it when columns are long against their number.
+bool LassoTrainee::wants_products() const {
+  constexpr std::uint64_t kLongAgainstNumber = 16;
+  if (state_.avoids_products != 0 || working_.size() > Gram::kMostSlots) return false;
+  if (design_.is_dense()) return true;
+  std::uint64_t entries = 0;
+  for (const std::uint32_t j : working_) entries += design_.length(j);
+  return entries >= kLongAgainstNumber * working_.size() * working_.size();
+}
+
+void LassoTrainee::solve() {
+  if (wants_products()) {
+    solve_products();
+  } else {
+    ResidualDescent(design_, coefficients_, residual_).solve(working_, penalty(), state_.enough);
+  }
+  after_solve();
+  state_.round = Round::scores;
+}
+
+void LassoTrainee::take_moves() {
+  state_.tried += rounds_->pull(residual_, coefficients_, working_);
+  if (state_.tried < design_.columns()) return;
+  after_solve();
+  state_.round = Round::scores;
+}
+
+void LassoTrainee::solve_products() {
+  GramDescent descent(gram_, design_);
+  descent.coefficients.assign(gram_.size(), 0.0);
+  descent.gradient.assign(gram_.size(), 0.0);
+  descent.square = design_.mean_square(residual_);
+  for (const std::uint32_t j : working_) {
+    const std::uint32_t slot = gram_.slot(j);
+    descent.working.push_back(slot);
+    descent.coefficients[slot] = coefficients_[j];
+    descent.gradient[slot] = scores_.gradient(j);
+  }
+  std::sort(descent.working.begin(), descent.working.end());
+  descent.solve(penalty(), state_.enough);
+  for (const std::uint32_t j : working_) {
+    const double to = descent.coefficients[gram_.slot(j)];
+    if (to == coefficients_[j]) continue;
+    design_.subtract(j, to - coefficients_[j], residual_);
+    coefficients_[j] = to;
+  }
+}
+
+void LassoTrainee::after_solve() {
+  constexpr std::uint32_t kRebuildEvery = 16;  // rounding that steps leave in the residual is cleared so often
+  if (++state_.solves % kRebuildEvery == 0) {
+    design_.rebuild(response_.values, coefficients_, residual_);
+  } else {
+    design_.recentre(residual_);
+  }
+  double square = 0;
+  for (std::size_t i = 0; i < residual_before_.size(); ++i) {
+    const double step = residual_.raw[i] - residual_before_[i];
+    square += step * step;
+  }
+  residual_before_ = residual_.raw;
+  scores_.moved(std::sqrt(square / static_cast<double>(residual_before_.size())), working_);
+}
+
+PathPoint LassoTrainee::point_now() const {
+  PathPoint point;
+  const double empty = 0.5 * response_.square;
+  point.lambda = stages_.empty() ? request_.lambda.value_or(state_.largest) : stages_[state_.stage].lambda;
+  point.objective = state_.objective;
+  point.gap = empty > 0 ? state_.gap / empty : 0.0;
+  point.explained = response_.square > 0 ? 1 - design_.mean_square(residual_) / response_.square : 0.0;
+  for (std::uint32_t j = 0; j < design_.columns(); ++j) {
+    if (coefficients_[j] == 0) continue;
+    point.columns.push_back(j);
+    point.coefficients.push_back(coefficients_[j]);
+  }
+  return point;
+}
+
+/// What is left of the training: every point that was wanted, the last state if it is none, and one that is the model.
+PathPoint LassoTrainee::finish(Engine& engine) {
+  const bool is_done = state_.round == Round::none && state_.is_settled == 0;
+  if (!is_done) points_.push_back(point_now());
+  chosen_ = choose_(points_);
+  PathPoint& point = points_[chosen_];
+  std::vector<double> dense(design_.columns(), 0.0);
+  for (std::size_t i = 0; i < point.columns.size(); ++i) dense[point.columns[i]] = point.coefficients[i];
+  certificate_ = certify(design_, response_, dense, request_.penalty(point.lambda), engine.parallel_for_function());
+  point.objective = certificate_.objective;
+  point.gap = response_.square > 0 ? certificate_.gap / (0.5 * response_.square) : 0.0;
+  if (state_.is_settled != 0) {
+    engine.warn("the duality gap no longer falls; it is as small as rounding lets it become here");
+  }
+  if (state_.ended_early != 0) {
+    engine.warn("the path ended after " + std::to_string(points_.size()) + " of " + std::to_string(request_.points) +
+                " penalties: smaller ones explain no more of the response");
+  }
+  return point;
+}
+
+Evaluation LassoTrainee::evaluate(Engine& engine, bool exact) {
+  const PathPoint now = exact ? finish(engine) : point_now();
+  Evaluation out;
+  out.objective = now.objective;
+  out.is_final = state_.round == Round::none;
+  out.residual = out.is_final ? now.gap : kInfinity;
+  out.extra = {{"lambda", now.lambda},
+               {"gap", now.gap},
+               {"nonzeros", static_cast<double>(now.columns.size())},
+               {"r2", now.explained}};
+  report_(now, out);
+  return out;
+}
+
+std::vector<StateSection> LassoTrainee::save_state() const {
+  static_assert(std::is_trivially_copyable_v<State>);
+  std::vector<StateSection> sections{section_of<State>("lasso", {&state_, 1}),
+                                     section_of<double>("coefficients", coefficients_),
+                                     section_of<double>("residual", residual_.raw),
+                                     section_of<double>("residual-sum", {&residual_.sum, 1}),
+                                     section_of<double>("residual-before", residual_before_),
+                                     section_of<std::uint32_t>("slots", gram_.columns()),
+                                     section_of<std::uint32_t>("working", working_)};
+  scores_.save(sections);
+  if (rounds_ != nullptr) rounds_->save(sections);
+  Bytes points;
+  for (const PathPoint& point : points_) {
+    put(points, std::array{point.lambda, point.objective, point.gap, point.explained});
+    put(points, std::uint64_t{point.columns.size()});
+    put_all<std::uint32_t>(points, point.columns);
+    put_all<double>(points, point.coefficients);
+  }
+  sections.push_back({"points", std::move(points)});
+  return sections;
+}
+
+void LassoTrainee::load_state(const std::vector<StateSection>& sections) {
+  copy_section<State>(sections, "lasso", {&state_, 1});
+  copy_section<double>(sections, "coefficients", coefficients_);
+  copy_section<double>(sections, "residual", residual_.raw);
+  copy_section<double>(sections, "residual-sum", {&residual_.sum, 1});
+  copy_section<double>(sections, "residual-before", residual_before_);
+  working_ = array_in<std::uint32_t>(sections, "working");
+  gram_.admit(array_in<std::uint32_t>(sections, "slots"));
+  gram_.fill(0, 1);  // a product is a function of its two columns, whenever it is made
+  gram_.settle();
+  scores_.load(sections);
+  if (rounds_ != nullptr) rounds_->load(sections);
+  points_.clear();
+  WireReader reader(find_section(sections, "points"));
+  while (!reader.empty()) {
+    const auto numbers = reader.take<std::array<double, 4>>();
+    PathPoint point{numbers[0], numbers[1], numbers[2], numbers[3], {}, {}};
+    point.columns.resize(reader.take<std::uint64_t>());
+    point.coefficients.resize(point.columns.size());
+    reader.take_all<std::uint32_t>(point.columns);
+    reader.take_all<double>(point.coefficients);
+    points_.push_back(std::move(point));
+  }
+  if (state_.is_started != 0) stages_ = stages_of(request_, state_.largest, state_.is_long_way != 0);
+}
+
+void LassoTrainee::keep_best() { best_ = {coefficients_, points_, state_}; }
+
+void LassoTrainee::restore_best() {
+  coefficients_ = best_.coefficients;
+  points_ = best_.points;
+  state_ = best_.state;
+  design_.rebuild(response_.values, coefficients_, residual_);
+}
+
+}  // namespace orrery::lasso

@@ -1,0 +1,132 @@
+// The Lasso and the elastic net as a program of the engine: where it is (which penalty, which working set) and what the
+// next round does.
+//
+// A round is one clock. In a round of scores every worker brings the gradients of its own columns up to date, as far as
+// they may matter (lasso_scores.h); the pull that follows adds up the duality gap. If that is small enough, the penalty
+// is done and the next one begins; else a working set is chosen, the active columns and those that violate the most
+// (Johnson and Guestrin, ICML 2015; Massias, Gramfort and Salmon, ICML 2018), and the problem is solved on it, with
+// kept products (lasso_gram.h) where columns are long against the working set, else on the residual (lasso_descent.h).
+// Missing products make a round of their own, in which workers share them out.
+//
+// The next penalty's working set is what the sequential strong rule leaves (Tibshirani et al., JRSS-B 2012); the scores
+// of the round after it check every column that the rule discarded.
+//
+// With another --scheduler than dynamic there is no working set: between two rounds of scores every coordinate is tried
+// once in rounds of moves (lasso_rounds.h).
+//
+// Units write only what belongs to their worker and read what the pull before left, so any number of threads gives the
+// same bits; rounds need --consistency bsp, for each rests on the whole one before it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "algorithms/lasso_certificate.h"
+#include "algorithms/lasso_design.h"
+#include "algorithms/lasso_gram.h"
+#include "algorithms/lasso_path.h"
+#include "algorithms/lasso_rounds.h"
+#include "algorithms/lasso_scores.h"
+#include "engine/training.h"
+
+namespace orrery::lasso {
+
+class LassoTrainee final : public Trainee {
+ public:
+  /// Adds held-out metrics of a point to an evaluation.
+  using Report = std::function<void(const PathPoint& point, Evaluation& out)>;
+  /// Which of the points is the model.
+  using Choose = std::function<std::size_t(std::span<const PathPoint> points)>;
+  /// Borrows design, response and rounds (none: working sets). `start`: standardised coefficients by column, or
+  /// nothing.
+  LassoTrainee(const Design& design, const Response& response, PathRequest request, WorkerId workers,
+               std::vector<double> start, Rounds* rounds, Report report, Choose choose);
+
+  /// The schedule of a round: coordinates are chosen where it moves them; else units take what is their worker's.
+  void pick(Clock clock, std::span<std::vector<std::uint32_t>> bins);
+
+  /// Solutions; after the exact evaluation with the state that was left, if it is none of them.
+  const std::vector<PathPoint>& points() const { return points_; }
+  /// The model's, and its proof; of the exact evaluation.
+  std::size_t chosen() const { return chosen_; }
+  const Certificate& certificate() const { return certificate_; }
+
+  void take_stop_rules(const StopRules& rules) override { tolerance_ = rules.tolerance.value_or(0.0); }
+  void run_unit(const WorkUnit& unit, UnitContext& context) override;
+  void commit(Clock clock, std::span<const Bytes> partials) override;
+  Evaluation evaluate(Engine& engine, bool exact) override;
+  std::vector<StateSection> save_state() const override;
+  void load_state(const std::vector<StateSection>& sections) override;
+  void keep_best() override;
+  void restore_best() override;
+
+ private:
+  enum class Round : std::uint8_t { scores, products, moves, none };
+
+  /// What a checkpoint keeps beside arrays.
+  struct State {
+    std::uint64_t stage = 0;
+    double largest = 0;             ///< lambda; known after the first round
+    double due = 0;                 ///< of the next scores
+    double dual = 0;                ///< best bound for this stage so far
+    double objective = 0, gap = 0;  ///< at the last scores
+    double least_gap = 0;           ///< of this stage
+    double enough = 0;              ///< for the working set, while products are made
+    std::uint64_t tried = 0;        ///< coordinates, in rounds of moves since the last scores
+    std::uint32_t rounds_without_gain = 0, solves = 0;
+    Round round = Round::scores;
+    std::uint8_t is_started = 0, is_settled = 0, ended_early = 0, avoids_products = 0, is_long_way = 0;
+  };
+
+  struct Best {
+    std::vector<double> coefficients;
+    std::vector<PathPoint> points;
+    State state;
+  };
+
+  Penalty penalty() const { return request_.penalty(stages_[state_.stage].lambda); }
+  bool is_last_stage() const { return state_.stage + 1 == stages_.size(); }
+  double goal() const;
+  void take_scores();
+  void start_path();
+  std::vector<std::uint32_t> listed() const;
+  GapSums sums_of(std::span<const std::uint32_t> listed, Penalty penalty) const;
+  bool judge(std::span<const std::uint32_t> listed);
+  void note_gap(double gap);
+  bool next_stage();
+  double due_of(std::uint64_t stage) const;
+  void start_solving(std::vector<std::uint32_t> candidates, bool is_new_stage);
+  void take_moves();
+  void choose_working(std::vector<std::uint32_t> listed, bool is_new_stage);
+  bool wants_products() const;
+  void solve();
+  void solve_products();
+  void after_solve();
+  PathPoint point_now() const;
+  PathPoint finish(Engine& engine);
+
+  const Design& design_;
+  const Response& response_;
+  const PathRequest request_;
+  Rounds* const rounds_;
+  const Report report_;
+  const Choose choose_;
+  double tolerance_ = 0;
+
+  Scores scores_;
+  Gram gram_;
+  std::vector<Stage> stages_;
+  State state_;
+  std::vector<double> coefficients_;
+  Residual residual_;
+  std::vector<double> residual_before_;  ///< as of the last scores
+  std::vector<std::uint32_t> working_;   ///< columns, ascending; in rounds of moves those that have moved
+  std::vector<PathPoint> points_;
+  Certificate certificate_;
+  std::size_t chosen_ = 0;
+  Best best_;
+};
+
+}  // namespace orrery::lasso
