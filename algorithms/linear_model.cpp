@@ -37,8 +37,9 @@ std::vector<Check> LinearModel::verify(const Run& run, Engine& engine) const {
   for (Check& check : compare(certificate_, now)) checks.push_back(std::move(check));
   if (run.value) {
     const double value = run.valid ? number_in(evaluate(*run.valid, run.format, engine), metric()) : now.objective;
-    checks.push_back({run.valid ? "held-out " + metric() + " is the one of run.json" : "objective is the one of run.json",
-                      agree(value, *run.value, kRounding, 1e-12), expected_and_found(*run.value, value)});
+    checks.push_back(
+        {run.valid ? "held-out " + metric() + " is the one of run.json" : "objective is the one of run.json",
+         agree(value, *run.value, kRounding, 1e-12), expected_and_found(*run.value, value)});
   }
   for (Check& check : more_checks(data, engine)) checks.push_back(std::move(check));
   return checks;
