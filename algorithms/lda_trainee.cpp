@@ -185,4 +185,13 @@ void LdaTrainee::load_state(const std::vector<StateSection>& sections) {
   }
 }
 
+std::size_t LdaTrainee::block_bytes(BlockId block) const {
+  const Axis& words = state_.grid.words();
+  std::size_t bytes = 0;
+  for (std::uint32_t word = words.begin[block]; word < words.begin[block + 1]; ++word) {
+    bytes += WordTopics::row_bytes(words.counts[word], state_.topics());
+  }
+  return bytes;
+}
+
 }  // namespace orrery::lda

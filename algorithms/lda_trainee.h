@@ -15,6 +15,7 @@
 #include "algorithms/lda_likelihood.h"
 #include "algorithms/lda_sampler.h"
 #include "algorithms/lda_state.h"
+#include "engine/profile_source.h"
 #include "engine/training.h"
 #include "numa/memory.h"
 
@@ -29,7 +30,7 @@ struct TrainingPlan {
   const Kernels* kernels = nullptr;
 };
 
-class LdaTrainee final : public Trainee {
+class LdaTrainee final : public Trainee, public ShowsBlocks {
  public:
   /// Borrows state, topology and held-out documents (which may be empty).
   LdaTrainee(LdaState& state, const Topology& topology, const WorkerMap& map, const Completion& held_out,
@@ -45,6 +46,7 @@ class LdaTrainee final : public Trainee {
   void load_state(const std::vector<StateSection>& sections) override;
   void keep_best() override { best_ = state_.save(); }
   void restore_best() override { state_.load(best_, serial_for); }
+  std::size_t block_bytes(BlockId block) const override;
 
  private:
   struct Worker;

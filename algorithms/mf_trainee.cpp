@@ -120,4 +120,8 @@ void MfTrainee::keep_best() { best_ = state_.save(); }
 
 void MfTrainee::restore_best() { state_.load(best_); }
 
+std::size_t MfTrainee::block_bytes(BlockId block) const {
+  return state_.columns_in(block) * (state_.stride() * sizeof(float) + sizeof(Side));
+}
+
 }  // namespace orrery::mf

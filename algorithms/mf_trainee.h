@@ -7,11 +7,12 @@
 #include "algorithms/mf_kernels.h"
 #include "algorithms/mf_layout.h"
 #include "algorithms/mf_state.h"
+#include "engine/profile_source.h"
 #include "engine/training.h"
 
 namespace orrery::mf {
 
-class MfTrainee : public Trainee {
+class MfTrainee : public Trainee, public ShowsBlocks {
  public:
   /// Borrows everything; the grid's values must be normalised as `scaling` says.
   MfTrainee(const CellGrid& grid, MfState& state, const Holdout* holdout, const Scaling& scaling,
@@ -22,6 +23,7 @@ class MfTrainee : public Trainee {
   void load_state(const std::vector<StateSection>& sections) override;
   void keep_best() override;
   void restore_best() override;
+  std::size_t block_bytes(BlockId block) const override;
 
   /// Σ e² over the training ratings in rating units, exactly, for the state as it is. Cost: a pass over the data.
   double training_squares(const ParallelFor& parallel) const;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "engine/access_learner.h"
+#include "engine/access_recorder.h"
 #include "engine/assert.h"
 #include "engine/clock.h"
 #include "engine/combining_tree.h"
@@ -110,6 +111,21 @@ class Table final : public TableBase {
     for (const auto& view : views_) all.add((**view).learner().counts());
     return all;
   }
+  void record(const RecordedClocks& clocks) override {
+    recorders_.clear();
+    for (const auto& view : views_) {
+      const std::size_t most = clocks.most_bytes / AccessRecorder::kBytesOfAccess / views_.size();
+      recorders_.push_back(std::make_unique<AccessRecorder>(clocks.first, clocks.last, most));
+      (**view).set_recorder(recorders_.back().get());
+    }
+  }
+  std::vector<const AccessRecorder*> recorded() const override {
+    std::vector<const AccessRecorder*> all;
+    for (const auto& recorder : recorders_) all.push_back(recorder.get());
+    return all;
+  }
+  std::size_t row_bytes() const noexcept override { return rule_.state_width() * sizeof(T); }
+  std::size_t update_bytes() const noexcept override { return rule_.update_width() * sizeof(T); }
   /// Versions that wait for their last readers, over all domains. While no unit runs.
   std::size_t retired_versions() const {
     std::size_t count = 0;
@@ -402,6 +418,7 @@ class Table final : public TableBase {
   std::vector<std::unique_ptr<LocalObject<DomainCache<T>>>> caches_;  ///< by domain
   std::vector<WorkerView<T>*> view_of_worker_;                        ///< by worker of the cluster; null: elsewhere
   std::vector<std::unique_ptr<LocalObject<WorkerView<T>>>> views_;    ///< by worker of this node
+  std::vector<std::unique_ptr<AccessRecorder>> recorders_;            ///< like views_, for a profile; else none
   std::unique_ptr<Settlement<T>> settlement_;                         ///< of settled tables
   std::size_t parts_ = 0;                                             ///< of the settlement under way
 

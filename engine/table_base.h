@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/access_learner.h"
+#include "engine/access_recorder.h"
 #include "engine/clock.h"
 #include "engine/message.h"
 #include "engine/row_homes.h"
@@ -60,6 +61,13 @@ class TableBase {
   virtual ObservedStaleness observed() const = 0;
   /// What this node's workers accessed, and how the plan served it. While no unit runs.
   virtual AccessCounts accesses() const = 0;
+  /// Records what this node's workers access (TableStore::record); and what was recorded so far, by worker. While no
+  /// unit runs.
+  virtual void record(const RecordedClocks& clocks) = 0;
+  virtual std::vector<const AccessRecorder*> recorded() const = 0;
+  /// Of a row with all that its rule keeps of it; and of an update to it.
+  virtual std::size_t row_bytes() const noexcept = 0;
+  virtual std::size_t update_bytes() const noexcept = 0;
 
   /// Before the first run: workers of this node will read these rows while units run, and may read no others. On
   /// several nodes only they are delivered then. A table for which this is not called is delivered whole.

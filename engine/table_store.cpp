@@ -32,6 +32,20 @@ RowDelivery TableStore::delivery() const {
   return engine_.options().consistency == Consistency::ssp ? RowDelivery::pull : RowDelivery::push;
 }
 
+void TableStore::record(const RecordedClocks& clocks) {
+  RecordedClocks of_table = clocks;
+  of_table.most_bytes = tables_.empty() ? 0 : clocks.most_bytes / tables_.size();
+  for (const auto& table : tables_) {
+    const TableSpec& spec = table->spec();
+    if (spec.rows > AccessRecorder::kMostRows) {
+      throw usage_error("table " + orrery::quoted(spec.name) + ": accesses to at most " +
+                        std::to_string(AccessRecorder::kMostRows) + " rows can be recorded, got " +
+                        std::to_string(spec.rows));
+    }
+    table->record(of_table);
+  }
+}
+
 ObservedStaleness TableStore::observed() const {
   ObservedStaleness all;
   for (const auto& table : tables_) all.add(table->observed());

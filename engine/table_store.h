@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/profile_source.h"
 #include "engine/program.h"
 #include "engine/table.h"
 #include "engine/training.h"
@@ -43,6 +44,11 @@ class TableStore {
 
   /// How far apart clocks may be: the engine's bound, or that of the table with the smallest.
   Clock bound() const { return bound_ ? *bound_ : engine_.clock_bound(); }
+  /// For a profile: records every access of this node's workers in these clocks; each table and worker gets an equal
+  /// part of the memory. Before the first run. @throws Error (usage) for a table with more rows than can be recorded.
+  void record(const RecordedClocks& clocks);
+  /// In the order in which they were declared.
+  std::span<const std::unique_ptr<TableBase>> all() const noexcept { return tables_; }
   /// Over all tables: what reads of this node saw.
   ObservedStaleness observed() const;
   /// What this node's workers accessed, by the name of the table. Between runs.
@@ -89,7 +95,7 @@ class TableStore {
 
 /// A trainee with tables: passes to them what the engine tells a program. Base is a Trainee.
 template <class Base>
-class OnTables : public Base {
+class OnTables : public Base, public ShowsTables {
  public:
   Clock clock_bound(Clock) const final { return tables_.bound(); }
   void connect(Outbox& outbox, Clock start) override { tables_.connect(outbox, start); }
@@ -104,6 +110,7 @@ class OnTables : public Base {
   void commit(Clock clock, std::span<const Bytes>) override { tables_.commit(clock); }
   bool may_begin(Clock clock) override { return tables_.may_begin(clock); }
   bool may_end(Clock clock) override { return tables_.may_end(clock); }
+  TableStore& shown_tables() noexcept override { return tables_; }
   /// What reads saw on every node; a Base with a share of its own appends it.
   bool shares_state() const override { return true; }
   std::vector<std::pair<std::string, AccessCounts>> accesses() const override { return tables_.accesses(); }

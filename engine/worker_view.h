@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/access_learner.h"
+#include "engine/access_recorder.h"
 #include "engine/assert.h"
 #include "engine/domain_cache.h"
 #include "engine/error.h"
@@ -107,6 +108,8 @@ class WorkerView {
 
   /// Rows that may be read, by row; null: all. Before the first clock; must outlive the view.
   void set_readable(const std::vector<bool>* readable) noexcept { readable_ = readable; }
+  /// Notes every access from now on; null: none. Between clocks; must outlive the view.
+  void set_recorder(AccessRecorder* recorder) noexcept { recorder_ = recorder; }
   AccessLearner& learner() noexcept { return learner_; }
   const AccessLearner& learner() const noexcept { return learner_; }
 
@@ -116,6 +119,7 @@ class WorkerView {
     check_readable(row);
     note_lag(row);
     learner_.count_read();
+    record(row, false);
     return {may_have_own(row) ? state_of(row, records_.slot_of(row)) : of_cache(row), width_};
   }
   void add(Clock clock, std::uint32_t row, std::span<const T> delta) {
@@ -195,6 +199,11 @@ class WorkerView {
       while (!pending_.empty() && pending_.front()->applied.load(std::memory_order_acquire)) pending_.pop_front();
     }
     records_.begin(clock);
+  }
+
+  void record(std::uint32_t row, bool adds) {
+    if (recorder_ != nullptr) [[unlikely]]
+      recorder_->note(clock_, row, adds);
   }
 
   // A row that this worker has never added to is as the cache has it: one bit says so.
@@ -289,6 +298,7 @@ class WorkerView {
   /// Where the additions to a row add up in this clock.
   T* update_of(std::uint32_t row, std::uint32_t slot) {
     learner_.count_add(slot);
+    record(row, true);
     if (rule_.carries_seen() && sum_of_clock(row, slot) == nullptr) {
       check_readable(row);
       const T* seen = rule_.gradients(state_of(row, slot));
@@ -316,6 +326,7 @@ class WorkerView {
   Clock clock_ = -1;
   std::pmr::vector<std::uint64_t> may_have_own_;  ///< a bit for each row
   AccessLearner learner_;
+  AccessRecorder* recorder_ = nullptr;
   UpdateRecords<T> records_;                             ///< of planned rows
   Clock planned_since_ = 0;                              ///< records know nothing of clocks before
   UpdateBatch<T> current_;                               ///< of others, in this clock

@@ -6,6 +6,7 @@
 namespace orrery::tools {
 
 int train_command(Words words);
+int profile_command(Words words);
 int predict_command(Words words);
 int infer_command(Words words);
 int evaluate_command(Words words);

@@ -27,6 +27,7 @@ struct Command {
 
 constexpr Command kCommands[] = {
     {"train", "train a model on data", orrery::tools::train_command},
+    {"profile", "train, and say what is accessed, by whom, and where time goes", orrery::tools::profile_command},
     {"predict", "one prediction a line for data", orrery::tools::predict_command},
     {"evaluate", "the held-out metrics of a model on data", orrery::tools::evaluate_command},
     {"recommend", "the best items for a user", orrery::tools::recommend_command},

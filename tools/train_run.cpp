@@ -115,6 +115,7 @@ int TrainRun::run() {
   }
   finish_record(result, write_model());
   print_summary(result);
+  if (request_.probe != nullptr) request_.probe->finish(record_);
   if (options_.verify && !verify_run(options_.out, *engine_, session_.quiet)) return kVerifyFailed;
   return exit_code(result.stopped_by);
 }
@@ -264,6 +265,9 @@ void TrainRun::prepare() {
                                                      options_, workers_, *engine_);
     training_ = simulated_->training();
   }
+  if (request_.probe != nullptr) {
+    training_.trainee = &request_.probe->watch(*engine_, *request_.algorithm, training_, workers_);
+  }
   seconds_loading_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (options_.consistency != Consistency::bsp && training_.schedule->blocks() > 0) {
     engine_->warn("--consistency " + to_string(options_.consistency) +
@@ -407,6 +411,7 @@ void TrainRun::start_files() {
   const std::size_t orphans = directory_->begin();
   if (orphans > 0) engine_->warn("removed " + std::to_string(orphans) + " half-written files of a killed run");
   say_warnings();
+  if (request_.probe != nullptr) request_.probe->begin();
   start_record();
 }
 

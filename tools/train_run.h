@@ -19,6 +19,7 @@
 #include "engine/training.h"
 #include "tools/nodes.h"
 #include "tools/run_options.h"
+#include "tools/run_probe.h"
 #include "tools/simulated_training.h"
 
 namespace orrery::tools {
@@ -29,6 +30,7 @@ struct TrainRequest {
   std::unique_ptr<Algorithm> algorithm;  ///< its params() are set
   std::string data;
   std::vector<std::string> command;  ///< as typed, for run.json and for the words on how to resume
+  RunProbe* probe = nullptr;         ///< watches a run on one node; null: nobody does
 };
 
 /// One use: construct, run(). The calls of run() are its steps, in order.

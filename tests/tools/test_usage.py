@@ -36,10 +36,6 @@ class Usage(CommandLine):
     def test_unknown_command_is_suggested(self):
         self.refused("trian", says="did you mean 'train'?")
 
-    def test_commands_of_later_issues_are_unknown(self):
-        for command in ("profile",):
-            self.refused(command, says="unknown command")
-
     def test_unknown_algorithm_is_suggested(self):
         self.refused("train", "mff", "x", "--out", "y", says="did you mean 'mf'?")
         self.refused("describe", "mv", says="did you mean 'mf'?")

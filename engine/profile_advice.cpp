@@ -1,0 +1,110 @@
+#include "engine/profile_advice.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace orrery {
+namespace {
+
+// Below it a share of the time is not worth a change.
+constexpr double kWorthwhile = 0.1;
+// A worker that needs more than so many threads' shares of a clock keeps the others waiting.
+constexpr double kTooLong = 1.15;
+// Shared rows cost more than rotating them from about here on.
+constexpr double kMuchShared = 0.2;
+constexpr double kManyTimesTheLeast = 1.5;
+
+std::string number(double value, int digits) {
+  std::array<char, 64> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed, digits).ptr;
+  return {text.data(), end};
+}
+std::string percent(double share) { return number(100 * share, 1) + " %"; }
+
+Advice on_workers(const ProfileFacts& f) {
+  const std::string idle = "threads had nothing to run for " + percent(f.idle) + " of their time";
+  const std::string more = std::to_string(std::max<unsigned>(4 * f.threads, 2 * f.workers));
+  if (f.workers < f.threads) {
+    return {"workers", "use at least as many workers as threads: --workers " + more + " (it changes the bits)",
+            std::to_string(f.workers) + " workers on " + std::to_string(f.threads) + " threads; " + idle};
+  }
+  if (f.idle > kWorthwhile && f.longest_over_share > kTooLong) {
+    return {"workers", "cut the work finer: --workers " + more + " (it changes the bits)",
+            "the longest worker of a clock takes " + number(f.longest_over_share, 2) +
+                " times a thread's share of it; " + idle};
+  }
+  return {"workers", "keep " + std::to_string(f.workers) + " workers",
+          "the longest worker of a clock takes " + number(f.longest_over_share, 2) + " times a thread's share of it; " +
+              idle};
+}
+
+Advice on_staleness(const ProfileFacts& f) {
+  const std::string wait = "workers waited for clocks of others for " + percent(f.clock_wait) +
+                           " of their time, and threads had nothing to run for " + percent(f.idle);
+  if (!f.has_tables && !f.has_blocks) {
+    return {"staleness", "keep staleness 0: this program puts its result together between clocks", wait};
+  }
+  const bool waits = f.idle > kWorthwhile && f.clock_wait > kWorthwhile;
+  if (f.staleness == 0) {
+    if (!waits) return {"staleness", "keep staleness 0: slack would win little", wait};
+    return {"staleness",
+            f.has_tables ? "try --staleness 1: slower workers would keep the others less (the bits then depend on time)"
+                         : "try --staleness 1: workers may run ahead, and blocks keep the bits",
+            wait};
+  }
+  const std::string lag = "reads were " + number(f.mean_lag, 2) + " clocks behind on average; " + wait;
+  if (!waits && f.has_tables) return {"staleness", "a smaller --staleness may do: fresher reads cost little here", lag};
+  return {"staleness", "keep the staleness", f.has_tables ? lag : wait};
+}
+
+Advice on_placement(const ProfileFacts& f) {
+  if (f.domains == 1) {
+    return {"placement", "nothing to place: there is one domain", "0 bytes cross domains"};
+  }
+  if (!f.has_tables && !f.has_blocks) {
+    return {"placement", "nothing to place: no tables and no blocks",
+            std::to_string(f.domains) + " domains share what the program lays out itself"};
+  }
+  std::string evidence =
+      std::to_string(f.moved) + " bytes cross domains in a clock, at the least " + std::to_string(f.least);
+  if (f.has_tables) evidence += "; " + percent(f.rows_of_one_domain) + " of the rows are touched by one domain only";
+  if (static_cast<double>(f.moved) <= kManyTimesTheLeast * static_cast<double>(f.least)) {
+    return {"placement", "keep it: what crosses is close to what must", evidence};
+  }
+  if (f.has_tables) {
+    return {"placement",
+            "order the data so that the shards of a domain touch the same rows: every domain is told of every row now",
+            evidence};
+  }
+  return {"placement", "more blocks for a worker would let a block stay in its domain longer", evidence};
+}
+
+Advice on_schedule(const ProfileFacts& f) {
+  const auto offers = [&](const char* name) {
+    return std::find(f.schedules.begin(), f.schedules.end(), name) != f.schedules.end();
+  };
+  if (f.has_blocks) {
+    const std::string wait = "workers waited for blocks for " + percent(f.block_wait) + " of their time";
+    if (f.block_wait > kWorthwhile && f.idle > kWorthwhile) {
+      return {"schedule", "fewer workers or more blocks would keep workers from queueing for one block", wait};
+    }
+    return {"schedule", "keep " + f.schedule, wait};
+  }
+  if (f.has_tables) {
+    const std::string shared = percent(f.adds_to_shared) + " of the adds went to rows that several workers add to";
+    if (offers("rotation") && f.adds_to_shared > kMuchShared) {
+      return {"schedule", "try --schedule rotation: each block would have one owner, which writes in place", shared};
+    }
+    return {"schedule", "keep " + f.schedule, shared};
+  }
+  return {"schedule", "keep " + f.schedule, "units share nothing that they write"};
+}
+
+}  // namespace
+
+std::vector<Advice> advise(const ProfileFacts& facts) {
+  return {on_workers(facts), on_staleness(facts), on_placement(facts), on_schedule(facts)};
+}
+
+}  // namespace orrery

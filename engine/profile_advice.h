@@ -1,0 +1,40 @@
+// What to change about a run, judged from its profile: each piece of advice names the number that it rests on. Pure
+// functions; thresholds stand here and nowhere else.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/types.h"
+
+namespace orrery {
+
+/// What advice is judged from. Shares are in [0, 1].
+struct ProfileFacts {
+  unsigned threads = 1;
+  WorkerId workers = 1;
+  DomainId domains = 1;
+  Clock staleness = 0;  ///< kNoBound: async
+  std::string schedule;
+  std::vector<std::string> schedules;  ///< that the algorithm offers
+  bool has_tables = false, has_blocks = false;
+  double idle = 0;        ///< of thread time: nothing ran
+  double clock_wait = 0;  ///< of worker time
+  double block_wait = 0;
+  double longest_over_share = 0;       ///< a clock's longest worker over the clock's compute divided by threads; mean
+  double mean_lag = 0;                 ///< clocks that reads were behind
+  double adds_to_shared = 0;           ///< of adds: to rows that several workers add to
+  double rows_of_one_domain = 0;       ///< of rows that are touched
+  std::uint64_t moved = 0, least = 0;  ///< bytes between domains in a clock, as it is and at the least
+};
+
+struct Advice {
+  std::string about;     ///< "workers", "staleness", "placement", "schedule"
+  std::string what;      ///< a sentence
+  std::string evidence;  ///< what was measured, with the number
+};
+/// One for each of the four subjects, also where everything is well.
+std::vector<Advice> advise(const ProfileFacts& facts);
+
+}  // namespace orrery

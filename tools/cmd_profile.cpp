@@ -1,0 +1,130 @@
+// `orrery profile`: trains as `orrery train` does, watched, and says what was accessed by whom and where time went
+// (design section 1, user 3). Keeps the promises of files: the report appears whole, after the run it is of.
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "engine/atomic_file.h"
+#include "engine/error.h"
+#include "engine/interrupt.h"
+#include "engine/params.h"
+#include "engine/progress.h"
+#include "tools/commands.h"
+#include "tools/nodes.h"
+#include "tools/output.h"
+#include "tools/profile_page.h"
+#include "tools/profile_report.h"
+#include "tools/train_run.h"
+#include "tools/train_words.h"
+
+namespace orrery::tools {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct ProfileOptions {
+  ProfileOptions() {
+    params.add("report", report, "directory of the report: report.json, report.html")
+        .add("record", record, "iterations whose accesses to tables are recorded, from the first", between(1, 1e6))
+        .add("record-memory", record_memory, "most memory for that record (512M, 4G)");
+  }
+  ProfileOptions(const ProfileOptions&) = delete;
+  ProfileOptions& operator=(const ProfileOptions&) = delete;
+
+  std::string report;
+  std::int64_t record = 2;
+  std::string record_memory = "256M";
+  ParamSet params;
+};
+
+class Profiler final : public RunProbe {
+ public:
+  Profiler(const ProfileOptions& options, std::uint64_t most_bytes, bool quiet)
+      : options_(options), most_bytes_(most_bytes), quiet_(quiet) {}
+
+  fs::path json_file() const { return fs::path(options_.report) / "report.json"; }
+  fs::path page_file() const { return fs::path(options_.report) / "report.html"; }
+
+  Trainee& watch(const Engine& engine, const Algorithm& algorithm, const Training& training,
+                 WorkerId workers) override {
+    engine_ = &engine;
+    algorithm_ = &algorithm;
+    training_ = training;
+    map_.emplace(workers, 1, 0, engine.domains());
+    trainee_ = std::make_unique<ProfiledTrainee>(
+        *training.trainee, ProfileLimits{.recorded_clocks = options_.record * training.clocks_per_iteration,
+                                         .recorded_bytes = most_bytes_});
+    return *trainee_;
+  }
+
+  // An old report would be one of another run from now on.
+  void begin() override {
+    std::error_code error;
+    fs::create_directories(options_.report, error);
+    if (error) throw output_error(options_.report, error.value());
+    remove_orphans(options_.report);
+    for (const fs::path& file : {json_file(), page_file()}) {
+      fs::remove(file, error);
+      if (error) throw output_error(file.string(), error.value());
+    }
+  }
+
+  void finish(const RunRecord& record) override {
+    const ProfiledRun run{.engine = *engine_,
+                          .algorithm = *algorithm_,
+                          .training = training_,
+                          .trainee = *trainee_,
+                          .map = *map_,
+                          .bound = trainee_->clock_bound(engine_->clock_bound()),
+                          .recorded_iterations = options_.record,
+                          .recorded_bytes = most_bytes_};
+    const Json report = profile_json(run, record);
+    write_file(json_file(), json_text(report, 1) + "\n");
+    write_file(page_file(), profile_page(report));
+    if (!quiet_) print("\n" + profile_text(report) + "report in " + page_file().string() + "\n");
+  }
+
+ private:
+  const ProfileOptions& options_;
+  const std::uint64_t most_bytes_;
+  const bool quiet_;
+  const Engine* engine_ = nullptr;
+  const Algorithm* algorithm_ = nullptr;
+  Training training_;
+  std::optional<WorkerMap> map_;
+  std::unique_ptr<ProfiledTrainee> trainee_;
+};
+
+}  // namespace
+
+int profile_command(Words words) {
+  ProfileOptions options;
+  TrainWords said("profile", "Trains ALGORITHM on DATA and says what it accesses, in which order, and where time goes.",
+                  &options.params);
+  if (!said.parse(words)) return kDone;
+  if (options.report.empty()) throw usage_error("--report is missing: the directory of the report");
+  const std::uint64_t most_bytes = parse_bytes("--record-memory", options.record_memory);
+  if (!said.options->simulate.empty()) {
+    throw usage_error("--simulate: a profile is of time and memory as they are on this machine; leave it out");
+  }
+  Profiler profiler(options, most_bytes, said.session.quiet);
+  for (const fs::path& file : {profiler.json_file(), profiler.page_file()}) {
+    std::error_code error;  // what cannot be looked at is said when it is to be written
+    if (!said.session.overwrite && fs::exists(file, error)) {
+      throw usage_error("--report: " + options.report + " holds a report; choose another directory or say --overwrite");
+    }
+  }
+  if (said.options->out.empty()) said.options->out = options.report;  // the run lies beside its report
+  said.request.probe = &profiler;
+  said.dump_config();
+  Progress progress(2, said.session.progress, said.session.quiet);
+  InterruptGuard interrupt;
+  Nodes nodes(interrupt.terminated());  // one: see orrery.cpp
+  return TrainRun(said.request, *said.options, said.session, progress, nodes, interrupt).run();
+}
+
+}  // namespace orrery::tools
