@@ -37,8 +37,8 @@ svg{display:block;width:100%}svg text{fill:var(--ink);font:13px system-ui,sans-s
 .legend{display:flex;flex-wrap:wrap;gap:.25rem 1rem;margin:.25rem 0;padding:0;list-style:none;font-size:.875rem}
 .legend i{display:inline-block;width:.8em;height:.8em;margin-right:.4em;border-radius:2px}
 .scroll{overflow-x:auto;max-height:24rem;overflow-y:auto}summary{cursor:pointer;color:var(--soft);font-size:.875rem;padding:.25rem 0}
-table{border-collapse:collapse;font-size:.875rem}th,td{padding:.2rem .6rem;border-bottom:1px solid var(--line);text-align:right;vertical-align:top}
-th:first-child,td:first-child,td.text,th.text{text-align:left}th{color:var(--soft);font-weight:600}
+table{border-collapse:collapse;font-size:.875rem}th,td{padding:.2rem .6rem;border-bottom:1px solid var(--line);text-align:right;vertical-align:top;white-space:nowrap}
+th:first-child,td:first-child,td.text,th.text{text-align:left}td.text{white-space:normal;min-width:14rem}th{color:var(--soft);font-weight:600}
 )";
 
 std::string escaped(const std::string& text) {
@@ -485,7 +485,8 @@ class Page {
                              found["by_distance"].empty() ? Json(0) : found["by_distance"].back()["bytes_below"]))}},
             parts, {"bar"}, marks, "highest: " + count_text(most) + " accesses",
             table("How soon a worker comes back to a row", numbers),
-            "<p class=\"soft\">Served by a cache of its own: " + escaped(served) + "</p>");
+            "<p class=\"soft\">Served by a cache of its own: " +
+                escaped(served.empty() ? "sizes of caches are not known" : served) + "</p>");
     if (found["sampled"].get<bool>()) {
       out_ += "<p class=\"soft\">From the first accesses of each worker, " + count_text(number(found["accesses"])) +
               " of " + count_text(number(found["recorded"])) + ".</p>\n";

@@ -99,7 +99,9 @@ class ReportBuilder {
   /// The capacities that reuse is held against, with their names.
   std::vector<std::pair<const char*, std::uint64_t>> levels() const {
     const CacheSizes& sizes = run_.engine.topology().caches();
-    return {{"L1", sizes.l1d}, {"L2", sizes.l2}, {"L3", sizes.l3}};
+    std::vector<std::pair<const char*, std::uint64_t>> known{{"L1", sizes.l1d}, {"L2", sizes.l2}, {"L3", sizes.l3}};
+    std::erase_if(known, [](const auto& level) { return level.second == 0; });
+    return known;
   }
 
   Json recorded() {
@@ -411,11 +413,12 @@ class ReportBuilder {
     const double width = std::max(1e-12, (to - from) / kBins);
     for (const Stretch& stretch : phases_.stretches) {
       const double start = std::max(stretch.start, from), end = std::min(stretch.end, to);
-      for (double at = start; at < end;) {
-        const auto bin = std::min(kBins - 1, static_cast<std::size_t>((at - from) / width));
-        const double until = bin + 1 == kBins ? end : std::min(end, from + static_cast<double>(bin + 1) * width);
-        bins[stretch.worker - first_worker][bin][static_cast<std::size_t>(stretch.activity)] += until - at;
-        at = until > at ? until : end;
+      if (end <= start) continue;
+      const auto bin_of = [&](double at) { return std::min(kBins - 1, static_cast<std::size_t>((at - from) / width)); };
+      for (std::size_t bin = bin_of(start); bin <= bin_of(end); ++bin) {
+        const double low = from + static_cast<double>(bin) * width;
+        const double part = std::min(end, low + width) - std::max(start, low);
+        bins[stretch.worker - first_worker][bin][static_cast<std::size_t>(stretch.activity)] += std::max(0.0, part);
       }
     }
     Json out{{"name", name}, {"start", from}, {"end", to}, {"workers", Json::array()}};
@@ -516,6 +519,7 @@ void append_table_text(std::string& text, const Json& table) {
   text += aligned(rows);
   const Json& reuse = table["reuse"];
   text += "  a worker's accesses served by a cache of its own:";
+  if (reuse["served_by"].empty()) text += " sizes of caches are not known";
   for (const Json& level : reuse["served_by"]) {
     text += " " + level["cache"].get<std::string>() + " " +
             share_text(number(level["accesses"]), number(reuse["accesses"]));
