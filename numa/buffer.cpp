@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
-#include <system_error>
 
 #include "numa/cpu_mask.h"
 #include "numa/memory.h"
@@ -14,8 +13,6 @@
 
 namespace orrery {
 namespace {
-
-std::string system_reason(int error_number) { return std::generic_category().message(error_number); }
 
 std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
@@ -27,7 +24,7 @@ std::size_t rounded_up(std::size_t bytes, std::size_t unit) { return (bytes + un
 
 std::byte* map(std::size_t asked, std::size_t length) {
   void* memory = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) cannot_allocate(asked, system_reason(errno));
+  if (memory == MAP_FAILED) cannot_allocate(asked, detail::system_reason(errno));
   return static_cast<std::byte*>(memory);
 }
 
@@ -46,7 +43,7 @@ std::string place(std::byte* memory, std::size_t length, int mode, const std::ve
   const detail::CpuMask mask = detail::mask_of(nodes);
   // The kernel looks at one bit less than it is told.
   if (mbind(memory, length, mode, mask.data(), mask.size() * detail::kMaskBits + 1, 0) == 0) return {};
-  return "memory could not be placed (mbind): " + system_reason(errno);
+  return "memory could not be placed (mbind): " + detail::system_reason(errno);
 }
 
 /// Whether there is anything to choose between, and what to say when there is and it cannot be done.
@@ -144,7 +141,8 @@ void Buffer::populate() {
   if (empty()) return;
 #ifdef MADV_POPULATE_WRITE
   if (madvise(data_, mapped_, MADV_POPULATE_WRITE) == 0) return;
-  if (errno != EINVAL && errno != ENOSYS) cannot_allocate(size_, "pages cannot be brought in: " + system_reason(errno));
+  if (errno != EINVAL && errno != ENOSYS)
+    cannot_allocate(size_, "pages cannot be brought in: " + detail::system_reason(errno));
 #endif
   // Kernels before 5.14: a write brings a page in. It must not change what is there already.
   for (std::size_t at = 0; at < mapped_; at += page_size()) {

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <map>
-#include <system_error>
 
 #include "numa/memory.h"
 #include "numa/system_files.h"
@@ -32,7 +31,7 @@ void count(PageReport& report, std::map<int, std::uint64_t>& nodes, int status, 
     report.not_present += bytes;
   } else {
     report.unknown += bytes;
-    report.reason = "the kernel does not tell where a page is: " + std::generic_category().message(-status);
+    report.reason = "the kernel does not tell where a page is: " + detail::system_reason(-status);
   }
 }
 
@@ -49,8 +48,7 @@ void ask(PageReport& report, std::map<int, std::uint64_t>& nodes, std::span<cons
       count(report, nodes, status[i], samples[i].bytes);
     } else {
       report.unknown += samples[i].bytes;
-      report.reason =
-          "the kernel does not tell where pages are (move_pages): " + std::generic_category().message(error_number);
+      report.reason = "the kernel does not tell where pages are (move_pages): " + detail::system_reason(error_number);
     }
   }
 }

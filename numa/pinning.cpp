@@ -10,15 +10,13 @@
 #include <cstdint>
 #include <numeric>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 
 #include "numa/cpu_mask.h"
+#include "numa/system_files.h"
 
 namespace orrery {
 namespace {
-
-std::string system_reason(int error_number) { return std::generic_category().message(error_number); }
 
 /// Splits `total` in proportion to the weights; every share is the exact quota rounded down or up (largest remainders,
 /// ties to the first). Hamilton's method: with total <= sum it never gives a share above its weight.
@@ -222,16 +220,16 @@ void ThreadPin::bind(const std::vector<unsigned>& pus, int memory_node) {
   thread_ = static_cast<int>(gettid());
   former_mask_ = detail::thread_mask(thread_);
   if (former_mask_.empty()) {
-    reason_ = "thread not bound: its CPU mask cannot be read: " + system_reason(errno);
+    reason_ = "thread not bound: its CPU mask cannot be read: " + detail::system_reason(errno);
     return;
   }
   // A mask that cannot be given back must not be changed, so reading comes first.
   if (!detail::set_thread_mask(thread_, detail::mask_of(pus))) {
     const int error_number = errno;
-    reason_ =
-        "thread not bound to " + std::string(pus.size() == 1 ? "PU " : "the domain of PU ") +
-        std::to_string(pus.front()) + ": " +
-        (error_number == EINVAL ? std::string("it is offline, absent or not allowed") : system_reason(error_number));
+    reason_ = "thread not bound to " + std::string(pus.size() == 1 ? "PU " : "the domain of PU ") +
+              std::to_string(pus.front()) + ": " +
+              (error_number == EINVAL ? std::string("it is offline, absent or not allowed")
+                                      : detail::system_reason(error_number));
     return;
   }
   bound_ = true;

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 
 namespace orrery::detail {
 namespace {
@@ -128,6 +129,8 @@ std::optional<double> quota_of(const std::string& folder, bool v2) {
 }
 
 }  // namespace
+
+std::string system_reason(int error_number) { return std::generic_category().message(error_number); }
 
 std::optional<std::string> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

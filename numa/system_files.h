@@ -1,5 +1,6 @@
-// What the kernel says in small text files: memory figures, CPU lists, limits of control groups (v1, v2, nested).
-// Inside numa/ only. Every function takes the folder that stands for "/", so that tests can show it other machines.
+// What the kernel says: the reason for an error, and in small text files memory figures, CPU lists, limits of control
+// groups (v1, v2, nested). Inside numa/ only. Every function takes the folder that stands for "/", so that tests can
+// show it other machines.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,8 @@
 
 namespace orrery::detail {
 
+/// What an errno means.
+std::string system_reason(int error_number);
 /// Whole content, nothing if it cannot be read.
 std::optional<std::string> read_file(const std::string& path);
 /// The unsigned number at the start of the text (blanks skipped), nothing if there is none.

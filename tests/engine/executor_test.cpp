@@ -11,19 +11,21 @@
 namespace orrery {
 namespace {
 
-struct Shape {
+struct EngineShape {
   unsigned threads;
   const char* topology;
   Clock staleness;
 };
 
-class OnEveryShape : public testing::TestWithParam<Shape> {};
+class OnEveryShape : public testing::TestWithParam<EngineShape> {};
 
 INSTANTIATE_TEST_SUITE_P(Shapes, OnEveryShape,
-                         testing::Values(Shape{1, "", 0}, Shape{2, "", 0}, Shape{3, "", 0}, Shape{8, "", 0},
-                                         Shape{1, "numa:2 core:2 pu:1", 0}, Shape{2, "numa:2 core:2 pu:1", 0},
-                                         Shape{4, "numa:4 core:1 pu:1", 0}, Shape{3, "numa:4 core:2 pu:1", 0},
-                                         Shape{2, "", 1}, Shape{8, "", 3}, Shape{4, "numa:2 core:2 pu:1", 2}));
+                         testing::Values(EngineShape{1, "", 0}, EngineShape{2, "", 0}, EngineShape{3, "", 0},
+                                         EngineShape{8, "", 0}, EngineShape{1, "numa:2 core:2 pu:1", 0},
+                                         EngineShape{2, "numa:2 core:2 pu:1", 0},
+                                         EngineShape{4, "numa:4 core:1 pu:1", 0},
+                                         EngineShape{3, "numa:4 core:2 pu:1", 0}, EngineShape{2, "", 1},
+                                         EngineShape{8, "", 3}, EngineShape{4, "numa:2 core:2 pu:1", 2}));
 
 TEST_P(OnEveryShape, rotation_equals_its_serial_order) {
   const auto [threads, topology, staleness] = GetParam();
