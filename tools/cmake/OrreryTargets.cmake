@@ -11,6 +11,14 @@ set(orrery_compile_options -Wall -Wextra -Wconversion -Wshadow -fno-omit-frame-p
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   list(APPEND orrery_compile_options -Wno-restrict) # false reports on std::string + (GCC bug 105651)
 endif()
+if(CMAKE_UNITY_BUILD)
+  # Several sources in one compilation see each other's unnamed namespaces; what these warnings are for, builds of single
+  # sources find.
+  list(APPEND orrery_compile_options -Wno-shadow)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    list(APPEND orrery_compile_options -Wno-subobject-linkage)
+  endif()
+endif()
 if(ORRERY_NATIVE)
   list(APPEND orrery_compile_options -march=native)
 endif()
@@ -52,6 +60,10 @@ function(orrery_library name)
   set_target_properties(orrery_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
   target_compile_features(orrery_${name} PUBLIC cxx_std_20)
   target_compile_options(orrery_${name} PRIVATE ${orrery_compile_options})
+  # Kernels at several levels include the same text into unnamed namespaces.
+  set(kernels ${arg_SOURCES})
+  list(FILTER kernels INCLUDE REGEX "_kernels_")
+  set_source_files_properties(${kernels} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   orrery_unproved_headers(unproved ${arg_HEADERS})
   list(REMOVE_ITEM arg_HEADERS ${unproved})
   target_sources(orrery_${name}
