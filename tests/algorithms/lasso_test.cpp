@@ -22,7 +22,7 @@
 namespace orrery {
 namespace {
 
-struct Shape {
+struct Problem {
   std::size_t rows = 60, columns = 30;
   double filled = 1;       ///< share of entries that are not 0
   double correlation = 0;  ///< of neighbouring columns
@@ -34,7 +34,7 @@ class LassoTest : public LinearTest {
  protected:
   LassoTest() : LinearTest("lasso") {}
 
-  static lasso::Oracle make(const Shape& shape) {
+  static lasso::Oracle make(const Problem& shape) {
     const Random random(shape.seed, Purpose::test);
     lasso::Oracle oracle;
     for (std::size_t i = 0; i < shape.rows; ++i) {
@@ -65,7 +65,7 @@ class LassoTest : public LinearTest {
     }
   }
 
-  lasso::Oracle write_rows(const Shape& shape) const {
+  lasso::Oracle write_rows(const Problem& shape) const {
     const lasso::Oracle oracle = make(shape);
     write_rows("rows", oracle);
     return oracle;
@@ -99,7 +99,7 @@ class LassoTest : public LinearTest {
 };
 
 TEST_F(LassoTest, agrees_with_the_definition_for_every_penalty_shape_and_way_of_scaling) {
-  for (const Shape& shape : {Shape{}, Shape{40, 80, 1, 0.9}, Shape{80, 30, 0.1}, Shape{50, 90, 0.15, 0, 5}}) {
+  for (const Problem& shape : {Problem{}, Problem{40, 80, 1, 0.9}, Problem{80, 30, 0.1}, Problem{50, 90, 0.15, 0, 5}}) {
     lasso::Oracle oracle = write_rows(shape);
     for (const bool intercept : {true, false}) {
       for (const bool standardize : {true, false}) {
@@ -150,7 +150,7 @@ TEST_F(LassoTest, the_gap_is_never_less_than_the_distance_from_the_minimum) {
 }
 
 TEST_F(LassoTest, the_whole_path_agrees_with_the_definition) {
-  for (const Shape& shape : {Shape{60, 40, 1, 0.7}, Shape{60, 90, 0.12}}) {
+  for (const Problem& shape : {Problem{60, 40, 1, 0.7}, Problem{60, 90, 0.12}}) {
     const lasso::Oracle oracle = write_rows(shape);
     train_model(job({{"path", "20"}, {"path-ratio", "0.02"}}));
     const ModelReader model(path("run"));
@@ -212,7 +212,7 @@ TEST_F(LassoTest, orthonormal_columns_have_a_closed_form) {
 }
 
 TEST_F(LassoTest, the_same_workers_give_the_same_bits_on_any_threads_and_domains) {
-  for (const Shape& shape : {Shape{100, 300, 1, 0.9}, Shape{200, 900, 0.03}}) {
+  for (const Problem& shape : {Problem{100, 300, 1, 0.9}, Problem{200, 900, 0.03}}) {
     write_rows(shape);
     for (const Params& params : {Params{{"lambda", "0.05"}}, Params{{"path", "15"}, {"l1-ratio", "0.8"}}}) {
       Job one = job(params);
@@ -229,7 +229,7 @@ TEST_F(LassoTest, the_same_workers_give_the_same_bits_on_any_threads_and_domains
 }
 
 TEST_F(LassoTest, a_resumed_training_ends_with_the_same_bits) {
-  for (const Shape& shape : {Shape{100, 300, 1, 0.9}, Shape{200, 900, 0.03}}) {
+  for (const Problem& shape : {Problem{100, 300, 1, 0.9}, Problem{200, 900, 0.03}}) {
     write_rows(shape);
     Job whole = job({{"path", "12"}});
     whole.stop.tolerance = 1e-8;
@@ -325,7 +325,7 @@ TEST_F(LassoTest, a_column_before_its_deadline_is_below_the_threshold) {
 }
 
 TEST_F(LassoTest, kept_products_are_those_of_the_columns_in_any_parts) {
-  for (const Shape& shape : {Shape{1100, 50, 1, 0.5, 3}, Shape{300, 50, 0.1}}) {
+  for (const Problem& shape : {Problem{1100, 50, 1, 0.5, 3}, Problem{300, 50, 0.1}}) {
     const lasso::Oracle oracle = write_rows(shape);
     Engine engine(job().engine);
     const SparseData data = read_labelled_rows(path("rows"), "", "", engine);
@@ -367,7 +367,7 @@ TEST_F(LassoTest, a_warm_start_ends_at_the_same_minimum) {
 
 TEST_F(LassoTest, held_out_rows_choose_the_point_of_a_path) {
   const lasso::Oracle oracle = write_rows({50, 60, 1, 0.3});
-  Shape other{200, 60, 1, 0.3};
+  Problem other{200, 60, 1, 0.3};
   other.seed = 4;
   write_rows("other", make(other));
   Job valid = job({{"path", "30"}, {"path-ratio", "0.0001"}});
@@ -470,7 +470,7 @@ TEST_F(LassoTest, verify_accepts_the_run_and_finds_a_changed_file) {
 }
 
 TEST_F(LassoTest, every_scheduler_comes_to_the_same_minimum_with_the_same_bits_on_any_threads) {
-  for (const Shape& shape : {Shape{60, 40, 1, 0.7}, Shape{80, 50, 0.1}}) {
+  for (const Problem& shape : {Problem{60, 40, 1, 0.7}, Problem{80, 50, 0.1}}) {
     const lasso::Oracle oracle = write_rows(shape);
     for (const char* scheduler : {"sampled", "cyclic", "shuffle"}) {
       Job one = job({{"lambda", "0.1"}, {"scheduler", scheduler}, {"select", "8"}, {"max-corr", "0.3"}});

@@ -92,7 +92,7 @@ std::vector<float> move_serially(WorkerId workers, Clock clocks) {
   return x;
 }
 
-struct Shape {
+struct Layout {
   NodeId nodes;
   const char* topology;
   unsigned threads;
@@ -101,8 +101,8 @@ struct Shape {
 
 TEST(AccessPlan, changes_no_bit_at_staleness_0_while_the_pattern_moves) {
   constexpr Clock kClocks = 22;
-  for (const Shape& shape : {Shape{1, "", 1, 7}, Shape{1, "", 4, 7}, Shape{1, "numa:2 core:2 pu:1", 4, 7},
-                             Shape{2, "numa:2 core:1 pu:1", 2, 7}, Shape{4, "", 1, 7}}) {
+  for (const Layout& shape : {Layout{1, "", 1, 7}, Layout{1, "", 4, 7}, Layout{1, "numa:2 core:2 pu:1", 4, 7},
+                              Layout{2, "numa:2 core:1 pu:1", 2, 7}, Layout{4, "", 1, 7}}) {
     const std::vector<float> expected = move_serially(shape.workers, kClocks);
     for (const bool plan : {true, false}) {
       EngineOptions options = toy::options_with(shape.threads, 0, shape.topology);
@@ -128,7 +128,7 @@ TEST(AccessPlan, changes_no_bit_at_staleness_0_while_the_pattern_moves) {
 TEST(AccessPlan, conserves_updates_while_the_pattern_moves_in_every_mode) {
   constexpr Clock kClocks = 22;
   for (const Clock staleness : {0, 1, 3}) {
-    for (const Shape& shape : {Shape{1, "", 3, 9}, Shape{1, "numa:4 core:1 pu:1", 4, 9}, Shape{3, "", 2, 9}}) {
+    for (const Layout& shape : {Layout{1, "", 3, 9}, Layout{1, "numa:4 core:1 pu:1", 4, 9}, Layout{3, "", 2, 9}}) {
       std::vector<std::int64_t> expected(MovingPattern::kRows, 0);
       for (WorkerId w = 0; w < shape.workers; ++w) {
         for (Clock c = 0; c < kClocks; ++c) {
