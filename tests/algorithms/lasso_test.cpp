@@ -28,6 +28,7 @@ struct Problem {
   double correlation = 0;  ///< of neighbouring columns
   double offset = 0;       ///< added to every value that is not 0
   std::uint64_t seed = 3;
+  double noise = 0.5;  ///< standard deviation
 };
 
 class LassoTest : public LinearTest {
@@ -48,7 +49,7 @@ class LassoTest : public LinearTest {
         y += x[j] * (j % 5 == 0 ? 1.0 : j % 5 == 2 ? -0.6 : 0.0);
       }
       oracle.x.push_back(x);
-      oracle.y.push_back(y + 0.5 * draw.normal());
+      oracle.y.push_back(y + shape.noise * draw.normal());
     }
     return oracle;
   }
@@ -366,9 +367,13 @@ TEST_F(LassoTest, a_warm_start_ends_at_the_same_minimum) {
 }
 
 TEST_F(LassoTest, held_out_rows_choose_the_point_of_a_path) {
-  const lasso::Oracle oracle = write_rows({50, 60, 1, 0.3});
+  // So much noise that the end of the path fits noise, and other rows tell.
+  Problem problem{50, 60, 1, 0.3};
+  problem.noise = 5;
+  write_rows(problem);
   Problem other{200, 60, 1, 0.3};
   other.seed = 4;
+  other.noise = 5;
   write_rows("other", make(other));
   Job valid = job({{"path", "30"}, {"path-ratio", "0.0001"}});
   valid.valid = "other";

@@ -295,7 +295,11 @@ class Scripted final : public TableProgram {
       }
     }
   }
-  Evaluation evaluate(Engine&, bool) override { return {.objective = one_.row(0)[0], .valid = {}, .extra = {}}; }
+  Evaluation evaluate(Engine&, bool) override {
+    Evaluation now;
+    now.objective = one_.row(0)[0];
+    return now;
+  }
   std::vector<double> values() const { return one_.snapshot(); }
   using TableProgram::tables;
 
