@@ -71,6 +71,11 @@ class Profile(Profiling):
         self.assertEqual(sum(one["accesses"] for one in reuse["by_distance"]) + reuse["first_touches"], reuse["accesses"])
         self.assertEqual(sum(one["reads"] for one in table["staleness_of_reads"]), table["whole_run"]["reads"])
         self.assertEqual([one["clocks"] for one in table["staleness_of_reads"]], [0])
+
+    def test_what_moves_between_domains_is_no_less_than_what_they_share(self):
+        self.profile("logistic", kReal / "a9a.svm.gz", "--solver", "sgd", "--iterations", "1", "--workers", "4", "--threads",
+                     "2", "--topology", "numa:2 core:1 pu:1")
+        (table,) = self.report()["tables"]
         for clock in table["between_domains"]:
             self.assertGreater(clock["least"], 0)
             self.assertLessEqual(clock["least"], clock["bytes"])
@@ -106,7 +111,7 @@ class Profile(Profiling):
             "als": ("mf", self.ratings(), "--solver", "als", "--rank", "4"),
             "lda": ("lda", words, "--topics", "3"),
             "pagerank": ("pagerank", graph),
-            "delta": ("pagerank", graph, "--solver", "delta"),
+            "delta": ("pagerank", graph, "--method", "delta"),
             "newton": ("logistic", kReal / "a9a.svm.gz"),
         }.items():
             with self.subTest(name):
