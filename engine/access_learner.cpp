@@ -17,8 +17,8 @@ bool AccessLearner::repeats() {
   return poor_plans_ < kPoorPlans || planned() < table_rows_ / 2;
 }
 
-std::shared_ptr<AccessSlots> AccessLearner::extended() {
-  if (!is_on_) return nullptr;
+std::shared_ptr<const AccessSlots> AccessLearner::extended() {
+  if (misses_since_ == 0) return plan_;
   if (!repeats()) {
     is_on_ = false;
     counts_.given_up = 1;

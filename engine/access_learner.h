@@ -64,9 +64,9 @@ class AccessLearner {
   static bool pays(std::uint64_t misses, std::uint64_t planned) { return misses > 0 && misses >= planned / 4; }
   std::uint64_t misses_since() const noexcept { return misses_since_; }
   std::uint32_t planned() const noexcept { return plan_ == nullptr ? 0 : plan_->size(); }
-  /// A copy of the plan with the missed rows, in the order of their first touch, to be followed next. Null when
-  /// they do not repeat: then nothing is learned any more.
-  std::shared_ptr<AccessSlots> extended();
+  /// A copy of the plan with the missed rows, in the order of their first touch, to be followed next; the plan itself
+  /// when nothing missed. Null when adds do not repeat: then nothing is learned any more.
+  std::shared_ptr<const AccessSlots> extended();
   const std::shared_ptr<const AccessSlots>& plan() const noexcept { return plan_; }
   void follow(std::shared_ptr<const AccessSlots> plan);
 

@@ -16,7 +16,7 @@ void AuditedTrainee::MarkingOutbox::send(NodeId to, Message message) {
 
 AuditedTrainee::AuditedTrainee(Trainee& inner, const Engine& engine, const WorkerMap& map, ContractEvents& checker,
                                std::uint64_t seed)
-    : inner_(inner),
+    : ForwardingTrainee(inner),
       checker_(checker),
       random_(seed, Purpose::simulated_network),
       tables_(engine, map),
@@ -25,14 +25,14 @@ AuditedTrainee::AuditedTrainee(Trainee& inner, const Engine& engine, const Worke
       begun_(map.workers(), -1) {}
 
 Clock AuditedTrainee::clock_bound(Clock engines) const {
-  return std::min(inner_.clock_bound(engines), tables_.bound());
+  return std::min(ForwardingTrainee::clock_bound(engines), tables_.bound());
 }
 
 void AuditedTrainee::connect(Outbox& outbox, Clock start) {
   start_ = start;
   marking_.outbox = &outbox;
   tables_.connect(marking_, start);
-  inner_.connect(outbox, start);
+  inner().connect(outbox, start);
 }
 
 void AuditedTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
@@ -46,7 +46,7 @@ void AuditedTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
   const auto delta = 1 + static_cast<std::int64_t>(draws.below(100));
   checker_.added(unit.worker, unit.clock - start_, row, delta);
   rows_.add(context, row, unit.worker, delta);
-  inner_.run_unit(unit, context);
+  inner().run_unit(unit, context);
   read(context, row);
 }
 
@@ -63,16 +63,16 @@ void AuditedTrainee::ended() {
 void AuditedTrainee::worker_ended(WorkerId worker, Clock clock) {
   checker_.clock_ends(worker, clock - start_);
   tables_.worker_ended(worker, clock);
-  inner_.worker_ended(worker, clock);
+  inner().worker_ended(worker, clock);
 }
 
 void AuditedTrainee::node_ended(Clock clock) {
   tables_.node_ended(clock);
-  inner_.node_ended(clock);
+  inner().node_ended(clock);
 }
 
 void AuditedTrainee::message_arrived(const Message& message, const ClockTree& clocks) {
-  if ((message.table & kMark) == 0) return inner_.message_arrived(message, clocks);
+  if ((message.table & kMark) == 0) return inner().message_arrived(message, clocks);
   Message unmarked = message;
   unmarked.table &= ~kMark;
   tables_.message_arrived(unmarked, clocks);
@@ -80,33 +80,33 @@ void AuditedTrainee::message_arrived(const Message& message, const ClockTree& cl
 
 void AuditedTrainee::clocks_moved(const ClockTree& clocks) {
   tables_.clocks_moved(clocks);
-  inner_.clocks_moved(clocks);
+  inner().clocks_moved(clocks);
 }
 
 std::size_t AuditedTrainee::settle_parts(Clock clock) {
   own_parts_ = tables_.settle_parts(clock);
-  return own_parts_ + inner_.settle_parts(clock);
+  return own_parts_ + inner().settle_parts(clock);
 }
 
 void AuditedTrainee::settle(Clock clock, std::size_t part) {
   if (part < own_parts_) return tables_.settle(clock, part);
-  inner_.settle(clock, part - own_parts_);
+  inner().settle(clock, part - own_parts_);
 }
 
 void AuditedTrainee::commit(Clock clock, std::span<const Bytes> partials) {
   tables_.commit(clock);
-  inner_.commit(clock, partials);
+  inner().commit(clock, partials);
 }
 
 // Both are asked, so that both ask for what they lack at the same time.
 bool AuditedTrainee::may_begin(Clock clock) {
   const bool mine = tables_.may_begin(clock);
-  return inner_.may_begin(clock) && mine;
+  return inner().may_begin(clock) && mine;
 }
 
 bool AuditedTrainee::may_end(Clock clock) {
   const bool mine = tables_.may_end(clock);
-  return inner_.may_end(clock) && mine;
+  return inner().may_end(clock) && mine;
 }
 
 }  // namespace orrery

@@ -5,13 +5,14 @@
 #include <vector>
 
 #include "engine/contract_checker.h"
+#include "engine/forwarding_trainee.h"
 #include "engine/random.h"
 #include "engine/table_store.h"
 
 namespace orrery {
 
 /// One node's part. The trainee and its own tables go on as without it; the checker is shared by all nodes.
-class AuditedTrainee final : public Trainee {
+class AuditedTrainee final : public ForwardingTrainee {
  public:
   /// Everything must outlive it. `inner` must be data parallel.
   AuditedTrainee(Trainee& inner, const Engine& engine, const WorkerMap& map, ContractEvents& checker,
@@ -30,25 +31,11 @@ class AuditedTrainee final : public Trainee {
   void node_ended(Clock clock) override;
   void message_arrived(const Message& message, const ClockTree& clocks) override;
   void clocks_moved(const ClockTree& clocks) override;
-  Bytes pack_partial(Clock clock) override { return inner_.pack_partial(clock); }
   std::size_t settle_parts(Clock clock) override;
   void settle(Clock clock, std::size_t part) override;
   void commit(Clock clock, std::span<const Bytes> partials) override;
   bool may_begin(Clock clock) override;
   bool may_end(Clock clock) override;
-
-  std::vector<std::pair<std::string, AccessCounts>> accesses() const override { return inner_.accesses(); }
-  std::vector<StateSection> save_plans() const override { return inner_.save_plans(); }
-  void follow_plans(const std::vector<StateSection>& plans) override { inner_.follow_plans(plans); }
-  void take_stop_rules(const StopRules& rules) override { inner_.take_stop_rules(rules); }
-  Evaluation evaluate(Engine& engine, bool exact) override { return inner_.evaluate(engine, exact); }
-  std::vector<StateSection> save_state() const override { return inner_.save_state(); }
-  void load_state(const std::vector<StateSection>& sections) override { inner_.load_state(sections); }
-  void keep_best() override { inner_.keep_best(); }
-  void restore_best() override { inner_.restore_best(); }
-  bool shares_state() const override { return inner_.shares_state(); }
-  Bytes share_state() const override { return inner_.share_state(); }
-  void take_share(NodeId from, std::span<const std::byte> share) override { inner_.take_share(from, share); }
 
  private:
   /// Marks the messages of the checker's table.
@@ -60,7 +47,6 @@ class AuditedTrainee final : public Trainee {
 
   void read(const UnitContext& context, std::uint32_t row);
 
-  Trainee& inner_;
   ContractEvents& checker_;
   const Random random_;
   MarkingOutbox marking_;

@@ -16,7 +16,7 @@ TableStore* tables_of(Trainee& trainee) {
 }  // namespace
 
 ProfiledTrainee::ProfiledTrainee(Trainee& inner, const ProfileLimits& limits)
-    : inner_(inner),
+    : ForwardingTrainee(inner),
       tables_(tables_of(inner)),
       blocks_(dynamic_cast<const ShowsBlocks*>(&inner)),
       limits_(limits),
@@ -69,53 +69,45 @@ void ProfiledTrainee::count(Clock clock) {
 void ProfiledTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
   const PhaseRecord record{
       .phase = Phase::compute, .worker = unit.worker, .domain = context.domain, .clock = unit.clock};
-  timed(record, unit.blocks, [&] { inner_.run_unit(unit, context); });
-}
-
-void ProfiledTrainee::block_begins(BlockId block, Clock clock, UnitContext& context) {
-  inner_.block_begins(block, clock, context);
-}
-
-void ProfiledTrainee::block_ends(BlockId block, Clock clock, UnitContext& context) {
-  inner_.block_ends(block, clock, context);
+  timed(record, unit.blocks, [&] { inner().run_unit(unit, context); });
 }
 
 void ProfiledTrainee::worker_ended(WorkerId worker, Clock clock) {
-  timed({.phase = Phase::flush, .worker = worker, .clock = clock}, {}, [&] { inner_.worker_ended(worker, clock); });
+  timed({.phase = Phase::flush, .worker = worker, .clock = clock}, {}, [&] { inner().worker_ended(worker, clock); });
 }
 
 void ProfiledTrainee::clocks_moved(const ClockTree& clocks) {
-  timed({.phase = Phase::commit, .clock = clocks.cluster()}, {}, [&] { inner_.clocks_moved(clocks); });
+  timed({.phase = Phase::commit, .clock = clocks.cluster()}, {}, [&] { inner().clocks_moved(clocks); });
 }
 
 Bytes ProfiledTrainee::pack_partial(Clock clock) {
-  return timed({.phase = Phase::commit, .clock = clock}, {}, [&] { return inner_.pack_partial(clock); });
+  return timed({.phase = Phase::commit, .clock = clock}, {}, [&] { return inner().pack_partial(clock); });
 }
 
 std::size_t ProfiledTrainee::settle_parts(Clock clock) {
-  return timed({.phase = Phase::settle, .clock = clock}, {}, [&] { return inner_.settle_parts(clock); });
+  return timed({.phase = Phase::settle, .clock = clock}, {}, [&] { return inner().settle_parts(clock); });
 }
 
 void ProfiledTrainee::settle(Clock clock, std::size_t part) {
-  timed({.phase = Phase::settle, .clock = clock}, {}, [&] { inner_.settle(clock, part); });
+  timed({.phase = Phase::settle, .clock = clock}, {}, [&] { inner().settle(clock, part); });
 }
 
 void ProfiledTrainee::commit(Clock clock, std::span<const Bytes> partials) {
-  timed({.phase = Phase::commit, .clock = clock}, {}, [&] { inner_.commit(clock, partials); });
+  timed({.phase = Phase::commit, .clock = clock}, {}, [&] { inner().commit(clock, partials); });
   committed_ = clock + 1;
 }
 
 void ProfiledTrainee::connect(Outbox& outbox, Clock start) {
   start_ = start;
   committed_ = start;
-  inner_.connect(outbox, start);
+  inner().connect(outbox, start);
   if (tables_ != nullptr) tables_->record({start, start + limits_.recorded_clocks, limits_.recorded_bytes});
   count(start);
 }
 
 Evaluation ProfiledTrainee::evaluate(Engine& engine, bool exact) {
   if (trace_.counts.empty() || trace_.counts.back().clock != committed_) count(committed_);
-  return timed({.phase = Phase::evaluate, .clock = committed_}, {}, [&] { return inner_.evaluate(engine, exact); });
+  return timed({.phase = Phase::evaluate, .clock = committed_}, {}, [&] { return inner().evaluate(engine, exact); });
 }
 
 }  // namespace orrery

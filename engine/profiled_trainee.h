@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/forwarding_trainee.h"
 #include "engine/profile_source.h"
 #include "engine/table_store.h"
 #include "engine/training.h"
@@ -58,7 +59,7 @@ struct ProfileLimits {
 };
 
 /// On one node. Cost: two looks at a clock and a lock for each phase; while accesses are recorded, a store for each.
-class ProfiledTrainee final : public Trainee {
+class ProfiledTrainee final : public ForwardingTrainee {
  public:
   /// `inner` must outlive it.
   ProfiledTrainee(Trainee& inner, const ProfileLimits& limits);
@@ -73,11 +74,6 @@ class ProfiledTrainee final : public Trainee {
   std::size_t block_bytes(BlockId block) const { return blocks_ == nullptr ? 0 : blocks_->block_bytes(block); }
 
   void run_unit(const WorkUnit& unit, UnitContext& context) override;
-  void block_begins(BlockId block, Clock clock, UnitContext& context) override;
-  void block_ends(BlockId block, Clock clock, UnitContext& context) override;
-  Bytes pack_block(BlockId block) override { return inner_.pack_block(block); }
-  void unpack_block(BlockId block, std::span<const std::byte> bytes) override { inner_.unpack_block(block, bytes); }
-  Clock clock_bound(Clock engines) const override { return inner_.clock_bound(engines); }
   void worker_ended(WorkerId worker, Clock clock) override;
   void clocks_moved(const ClockTree& clocks) override;
   Bytes pack_partial(Clock clock) override;
@@ -85,21 +81,7 @@ class ProfiledTrainee final : public Trainee {
   void settle(Clock clock, std::size_t part) override;
   void commit(Clock clock, std::span<const Bytes> partials) override;
   void connect(Outbox& outbox, Clock start) override;
-  void node_ended(Clock clock) override { inner_.node_ended(clock); }
-  void message_arrived(const Message& message, const ClockTree& clocks) override {
-    inner_.message_arrived(message, clocks);
-  }
-  bool may_begin(Clock clock) override { return inner_.may_begin(clock); }
-  bool may_end(Clock clock) override { return inner_.may_end(clock); }
-
   Evaluation evaluate(Engine& engine, bool exact) override;
-  std::vector<StateSection> save_state() const override { return inner_.save_state(); }
-  void load_state(const std::vector<StateSection>& sections) override { inner_.load_state(sections); }
-  void keep_best() override { inner_.keep_best(); }
-  void restore_best() override { inner_.restore_best(); }
-  bool shares_state() const override { return inner_.shares_state(); }
-  Bytes share_state() const override { return inner_.share_state(); }
-  void take_share(NodeId from, std::span<const std::byte> share) override { inner_.take_share(from, share); }
 
  private:
   double now() const;
@@ -109,7 +91,6 @@ class ProfiledTrainee final : public Trainee {
   void keep(PhaseRecord record, std::span<const BlockId> blocks);
   void count(Clock clock);
 
-  Trainee& inner_;
   TableStore* const tables_;
   const ShowsBlocks* const blocks_;
   const ProfileLimits limits_;

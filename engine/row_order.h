@@ -3,12 +3,12 @@
 // each, and then carries values only.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "engine/access_slots.h"
 #include "engine/assert.h"
 #include "engine/message.h"
 #include "engine/wire.h"
@@ -25,8 +25,8 @@ enum class RowsSent : std::uint8_t {
 /// The sender's end. Messages must arrive in the order in which they are written.
 class RowOrderWriter {
  public:
-  /// Rows [first, first + count) may be sent.
-  RowOrderWriter(std::uint32_t first, std::uint32_t count) : first_(first), place_of_(count, kNone) {}
+  /// For a table of `rows`.
+  explicit RowOrderWriter(std::uint32_t rows) : list_(rows) {}
 
   /// Appends the rows (each once) with `width` values each, values(i) for rows[i], to a message.
   template <class T, class Values>
@@ -36,13 +36,12 @@ class RowOrderWriter {
     put(out, how);
     if (how == RowsSent::places) {
       put(out, static_cast<std::uint32_t>(rows.size()));
-      for (const std::uint32_t row : rows) put(out, place_of_[row - first_]);
+      for (const std::uint32_t row : rows) put(out, list_.find(row));
       for (std::size_t i = 0; i < rows.size(); ++i) put_all(out, std::span<const T>(values(i), width));
       return;
     }
-    index_of_.assign(length_, kNone);
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      index_of_[place_of_[rows[i] - first_]] = static_cast<std::uint32_t>(i);
+    index_of_.assign(list_.size(), kNone);
+    for (std::size_t i = 0; i < rows.size(); ++i) index_of_[list_.find(rows[i])] = static_cast<std::uint32_t>(i);
     if (how == RowsSent::marks) put_marks(out);
     for (const std::uint32_t i : index_of_) {
       if (i != kNone) put_all(out, std::span<const T>(values(i), width));
@@ -50,38 +49,27 @@ class RowOrderWriter {
   }
 
  private:
-  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  static constexpr std::uint32_t kNone = AccessSlots::kNone;
 
   void append_new(std::span<const std::uint32_t> rows, Bytes& out) {
-    const std::size_t at = out.size();
-    put(out, std::uint32_t{0});
-    std::uint32_t count = 0;
-    for (const std::uint32_t row : rows) {
-      ORRERY_HEAVY_CHECK(row >= first_ && row - first_ < place_of_.size());
-      std::uint32_t& place = place_of_[row - first_];
-      if (place != kNone) continue;
-      place = length_++;
-      put(out, row);
-      ++count;
-    }
-    std::copy_n(reinterpret_cast<const std::byte*>(&count), sizeof count,
-                out.begin() + static_cast<std::ptrdiff_t>(at));
+    const std::uint32_t known = list_.size();
+    for (const std::uint32_t row : rows) list_.enter(row);
+    put(out, list_.size() - known);
+    for (std::uint32_t place = known; place < list_.size(); ++place) put(out, list_.row(place));
   }
   RowsSent shortest(std::size_t rows) const {
-    if (rows == length_) return RowsSent::all;
-    return sizeof(std::uint32_t) * (rows + 1) < (length_ + 7) / 8 ? RowsSent::places : RowsSent::marks;
+    if (rows == list_.size()) return RowsSent::all;
+    return sizeof(std::uint32_t) * (rows + 1) < (list_.size() + 7) / 8 ? RowsSent::places : RowsSent::marks;
   }
   void put_marks(Bytes& out) const {
     const std::size_t at = out.size();
-    out.resize(at + (length_ + 7) / 8, std::byte{0});
-    for (std::size_t place = 0; place < length_; ++place) {
+    out.resize(at + (list_.size() + 7) / 8, std::byte{0});
+    for (std::size_t place = 0; place < list_.size(); ++place) {
       if (index_of_[place] != kNone) out[at + place / 8] |= std::byte{1} << (place % 8);
     }
   }
 
-  const std::uint32_t first_;
-  std::vector<std::uint32_t> place_of_;  ///< by row
-  std::uint32_t length_ = 0;
+  AccessSlots list_;                     ///< a row's slot is its place
   std::vector<std::uint32_t> index_of_;  ///< scratch: by place, which of the rows under way it is
 };
 

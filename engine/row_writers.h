@@ -21,7 +21,7 @@ class RowWriters {
   };
 
   /// For a table of `rows`; plans by view, null: the worker has none. Cost: that of the rows and the plans.
-  void build(std::uint32_t rows, std::span<const std::shared_ptr<AccessSlots>> plans) {
+  void build(std::uint32_t rows, std::span<const std::shared_ptr<const AccessSlots>> plans) {
     first_.assign(rows + std::size_t{1}, 0);
     for (const auto& plan : plans) {
       for (std::uint32_t slot = 0; plan != nullptr && slot < plan->size(); ++slot) ++first_[plan->row(slot) + 1];

@@ -52,8 +52,7 @@ class Settlement {
   /// all workers for a row. @return in how many parts settle() may do the rest.
   template <class Apply>
   std::size_t begin(Clock clock, Apply&& apply) {
-    const Range all{0, views_.size()};
-    settle_unplanned(clock, all, apply);
+    settle_unplanned(clock, {0, views_.size()}, apply);
     const Epoch epoch = UpdateRecords<T>::epoch_of(clock);
     std::size_t added = 0;
     for (const WorkerView<T>* view : views_) added += view->records().added(epoch).size();
@@ -64,11 +63,11 @@ class Settlement {
   template <class Apply>
   void settle(Clock clock, std::size_t part, std::size_t parts, Apply&& apply) {
     const Epoch epoch = UpdateRecords<T>::epoch_of(clock);
-    const Range all{0, views_.size()};
     if (walks_rows_) {
       settle_rows(epoch, {writers_.first_row(part, parts), writers_.first_row(part + 1, parts)}, apply);
     } else {
-      settle_added(epoch, all, {views_.size() * part / parts, views_.size() * (part + 1) / parts}, apply);
+      settle_added(epoch, {0, views_.size()}, {views_.size() * part / parts, views_.size() * (part + 1) / parts},
+                   apply);
     }
   }
 
@@ -87,9 +86,11 @@ class Settlement {
   }
 
   /// Between clocks: workers follow these plans, by view.
-  void follow(std::vector<std::shared_ptr<AccessSlots>> plans) {
+  void follow(std::vector<std::shared_ptr<const AccessSlots>> plans) {
     writers_.build(rows_, plans);
-    for (std::size_t v = 0; v < plans.size(); ++v) views_[v]->follow(std::move(plans[v]));
+    for (std::size_t v = 0; v < plans.size(); ++v) {
+      if (plans[v] != views_[v]->learner().plan()) views_[v]->follow(std::move(plans[v]));
+    }
   }
 
   /// Everything has been applied: the next clock may begin, with longer plans if that pays.
@@ -219,7 +220,7 @@ class Settlement {
       planned += view->learner().planned();
     }
     if (!AccessLearner::pays(misses, planned)) return;
-    std::vector<std::shared_ptr<AccessSlots>> plans;
+    std::vector<std::shared_ptr<const AccessSlots>> plans;
     for (WorkerView<T>* view : views_) plans.push_back(view->learner().extended());
     follow(std::move(plans));
   }

@@ -166,12 +166,12 @@ class Table final : public TableBase {
   bool follow_plan(std::span<const std::byte> bytes) override {
     WireReader in(bytes);
     if (in.take<std::uint32_t>() != spec_.rows || in.take<std::uint32_t>() != views_.size()) return false;
-    std::vector<std::shared_ptr<AccessSlots>> plans;
+    std::vector<std::shared_ptr<const AccessSlots>> plans;
     for (std::size_t v = 0; v < views_.size(); ++v) {
       std::pmr::memory_resource* memory = pools_[map_.domain_of(first_worker_ + static_cast<WorkerId>(v))].get();
-      auto& plan = plans.emplace_back(
-          std::allocate_shared<AccessSlots>(std::pmr::polymorphic_allocator<>(memory), spec_.rows, memory));
+      auto plan = std::allocate_shared<AccessSlots>(std::pmr::polymorphic_allocator<>(memory), spec_.rows, memory);
       for (auto left = in.take<std::uint32_t>(); left > 0; --left) plan->enter(in.take<std::uint32_t>());
+      plans.push_back(std::move(plan));
     }
     settlement_->follow(std::move(plans));
     return true;
@@ -224,7 +224,7 @@ class Table final : public TableBase {
   void pack_rows(NodeId peer, bool whole, std::span<const std::uint32_t> rows, Bytes& out) override {
     const WorkerId first = map_.first_worker(peer), count = map_.first_worker(peer + 1) - first;
     put_all(out, std::span<const Clock>(applied_of_worker_).subspan(first, count));
-    writer(rows_out_, {peer, whole}, here())
+    writer(rows_out_, {peer, whole})
         .template write<T>(
             rows, rule_.state_width(), [&](std::size_t i) { return state_of(rows[i]).data(); }, out);
   }
@@ -302,7 +302,7 @@ class Table final : public TableBase {
       packed_rows_.push_back(updates.rows()[i]);
       packed_values_.push_back(updates.values(i));
     }
-    writer(updates_out_, {home, part}, home)
+    writer(updates_out_, {home, part})
         .template write<T>(
             packed_rows_, rule_.update_width(), [&](std::size_t i) { return packed_values_[i]; }, out);
   }
@@ -313,10 +313,8 @@ class Table final : public TableBase {
     });
     return updates;
   }
-  /// For rows of `home`.
-  RowOrderWriter& writer(std::map<Link, RowOrderWriter>& of, Link link, NodeId home) const {
-    const std::uint32_t first = homes_.first(home);
-    return of.try_emplace(link, first, homes_.first(home + 1) - first).first->second;
+  RowOrderWriter& writer(std::map<Link, RowOrderWriter>& of, Link link) const {
+    return of.try_emplace(link, spec_.rows).first->second;
   }
 
   bool is_settled_in_parts() const noexcept { return !versioned() && is_alone() && settlement_->is_planned(); }

@@ -109,11 +109,12 @@ int TrainRun::run() {
   if (!nodes_.is_first()) return result.stopped_by == StoppedBy::interrupt ? kInterrupted : kDone;
   interrupt_.announce("but the training is over: finishing what follows it");
   if (result.stopped_by == StoppedBy::interrupt) return interrupted(result);
+  finish_record(result, write_model());
+  // After the model, which is not to be lost over it.
   if (!options_.plan_out.empty()) {
     write_checkpoint(options_.plan_out, plan_fingerprint(),
                      {.clock = result.iterations, .sections = training_.trainee->save_plans()});
   }
-  finish_record(result, write_model());
   print_summary(result);
   if (request_.probe != nullptr) request_.probe->finish(record_);
   if (options_.verify && !verify_run(options_.out, *engine_, session_.quiet)) return kVerifyFailed;

@@ -244,7 +244,7 @@ TEST(AccessSlots, are_in_the_order_of_first_touch_and_stay) {
 // Bytes of a message: its values, at most a bit for each row of the list, and a few words; keys once only.
 TEST(RowOrder, both_ends_keep_one_list_and_keys_travel_once) {
   constexpr std::uint32_t kFirst = 100, kCount = 4000, kWidth = 3;
-  RowOrderWriter writer(kFirst, kCount);
+  RowOrderWriter writer(kFirst + kCount);
   RowOrderReader reader;
   std::size_t listed = 0;
   std::vector<bool> is_listed(kFirst + kCount, false);
@@ -286,10 +286,11 @@ TEST(RowOrder, both_ends_keep_one_list_and_keys_travel_once) {
 }
 
 TEST(RowWriters, know_every_writer_and_parts_cover_every_row_once) {
-  std::vector<std::shared_ptr<AccessSlots>> plans(3);
+  std::vector<std::shared_ptr<const AccessSlots>> plans(3);
   for (const std::uint32_t view : {0U, 2U}) {
-    plans[view] = std::make_shared<AccessSlots>(50);
-    for (std::uint32_t row = view; row < 50; row += 3 - view) plans[view]->enter(49 - row);
+    const auto plan = std::make_shared<AccessSlots>(50);
+    for (std::uint32_t row = view; row < 50; row += 3 - view) plan->enter(49 - row);
+    plans[view] = plan;
   }
   RowWriters writers;
   writers.build(50, plans);

@@ -290,9 +290,8 @@ TEST_P(OnTables, integer_updates_are_conserved_in_every_mode) {
   expect_conservation(shape);
 }
 
-// Every combination. It takes minutes, so it is run by hand: --gtest_filter='FullProduct*'
-// --gtest_also_run_disabled_tests.
-TEST(FullProduct, DISABLED_of_modes_workers_domains_and_nodes) {
+// Every combination; `ctest -L slow`.
+TEST(FullProduct, of_modes_workers_domains_and_nodes) {
   const std::vector<std::pair<Consistency, Clock>> modes{{Consistency::bsp, 0},  {Consistency::ssp, 1},
                                                          {Consistency::ssp, 4},  {Consistency::essp, 1},
                                                          {Consistency::essp, 3}, {Consistency::async, 0}};

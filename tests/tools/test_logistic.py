@@ -2,7 +2,7 @@
 
 import unittest
 
-from support import CommandLine, DATA, USAGE, kReal
+from support import CommandLine, DATA, OUTPUT, USAGE, kReal
 
 kTrain, kTest = kReal / "a9a.svm.gz", kReal / "a9a.t.svm.gz"
 
@@ -91,6 +91,8 @@ class Logistic(CommandLine):
         self.assertIn("--plan-in", done.stderr)
         self.assertIn("workers: ", done.stderr)
         self.assert_no_model(self.dir / "other")
+        sgd("nowhere", "--plan-out", self.dir / "none" / "plan.bin", expect=OUTPUT)
+        self.assertEqual(self.checksum(self.dir / "nowhere"), self.checksum(self.dir / "learned"))
         plan.write_bytes(plan.read_bytes()[:-5])
         self.assertIn("--plan-in", sgd("cut", "--plan-in", plan, expect=DATA).stderr)
         self.assertIn("--plan on", sgd("off", "--plan-in", plan, "--plan", "off", expect=USAGE).stderr)

@@ -72,6 +72,20 @@ class Profile(Profiling):
         self.assertEqual(sum(one["reads"] for one in table["staleness_of_reads"]), table["whole_run"]["reads"])
         self.assertEqual([one["clocks"] for one in table["staleness_of_reads"]], [0])
 
+    def test_a_profiled_run_keeps_plans_and_stopping_rules(self):
+        sgd = ("--solver", "sgd", "--iterations", "2", "--workers", "4")
+        plan = self.path("plan.bin")
+        self.profile("logistic", kReal / "a9a.svm.gz", *sgd, "--plan-out", plan, name="learns")
+        self.profile("logistic", kReal / "a9a.svm.gz", *sgd, "--plan-in", plan, name="follows")
+        (table,) = self.record(self.path("follows"))["plan"]["tables"]
+        self.assertEqual(table["misses"], 0)
+        data = self.write("wide.svm", "".join(f"{i % 5} {1 + i % 7}:{i % 3 + 1} {9 + i % 11}:{i % 4 + 1}\n" for i in range(80)))
+        rules = ("--lambda", "0.05", "--tolerance", "0.1")
+        self.profile("lasso", data, *rules, name="lasso")
+        self.run_orrery("train", "lasso", data, "--out", self.path("plain"), *rules)
+        for key in ("iterations", "model_checksum", "stopped_by"):
+            self.assertEqual(self.record(self.path("lasso"))["result"][key], self.record(self.path("plain"))["result"][key])
+
     def test_what_moves_between_domains_is_no_less_than_what_they_share(self):
         self.profile("logistic", kReal / "a9a.svm.gz", "--solver", "sgd", "--iterations", "1", "--workers", "4", "--threads",
                      "2", "--topology", "numa:2 core:1 pu:1")

@@ -81,7 +81,7 @@ endfunction()
 # orrery_test(NAME SOURCES … LIBS … LABELS …): one GoogleTest binary, every test case known to CTest by its own name.
 # `ninja tests_LABEL` builds the binaries that `ctest -L LABEL` runs, so that a sanitizer pass builds no more than it needs.
 function(orrery_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "TIMEOUT;SLOW" "SOURCES;LIBS;LABELS" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
@@ -99,7 +99,13 @@ function(orrery_test name)
   endforeach()
   # gtest_discover_tests cannot pass lists on; `ctest -L` matches a part of a label.
   list(JOIN arg_LABELS "," labels)
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+  set(others)
+  if(arg_SLOW)
+    set(others TEST_FILTER "-${arg_SLOW}")
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_FILTER "${arg_SLOW}"
+      PROPERTIES LABELS "slow" TIMEOUT 1800)
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 ${others}
     PROPERTIES LABELS "${labels}" TIMEOUT ${arg_TIMEOUT})
 endfunction()
 
