@@ -30,7 +30,9 @@ AlgorithmInfo make_info() {
   info.reference =
       "Griffiths, Steyvers, PNAS 2004 (sampler); Yao et al., KDD 2009 (sparse); Yuan et al., WWW 2015 (mh); Yu et al., "
       "WWW 2015 (rotation); Minka 2000, Wallach 2008 (fit-priors)";
-  info.data = "corpora (UCI docword, text with a document a line, svmlight with counts)";
+  info.data =
+      "corpora (UCI docword, text with a document a line, svmlight with counts, any of them packed by `orrery data "
+      "pack`)";
   info.metric = "perplexity";
   info.smaller_is_better = true;
   info.schedules = {"rotation"};
@@ -119,13 +121,9 @@ class TopicModel final : public Algorithm {
   std::unique_ptr<Prepared> prepared_;
 };
 
-bool is_corpus_format(DataFormat format) {
-  return format == DataFormat::docword || format == DataFormat::text || format == DataFormat::svmlight;
-}
-
 void TopicModel::check(const DataRequest& request) const {
   if (!request.format.empty() && !is_corpus_format(parse_format(request.format))) {
-    throw usage_error("--format: lda reads docword, text or svmlight, not " + request.format);
+    throw usage_error("--format: lda reads docword, text, svmlight or packed, not " + request.format);
   }
   if (param_set_.was_set("mh-steps") && params_.sampler != SamplerChoice::mh) {
     throw usage_error("--mh-steps needs --sampler mh");
@@ -150,8 +148,8 @@ CorpusData TopicModel::read(const std::string& path, const std::string& format, 
 void TopicModel::load(const DataRequest& request, Engine& engine) {
   check(request);
   data_ = read(request.path, request.format, engine);
-  names_.by_name = data_.recognised.format == DataFormat::text;
-  names_.keep_case = params_.keep_case;
+  names_.by_name = data_.named;
+  names_.keep_case = data_.keep_case;
   CorpusFilter filter;
   filter.stop_words_path = params_.stop_words;
   filter.least_documents = params_.least_documents;
@@ -183,11 +181,14 @@ void TopicModel::load(const DataRequest& request, Engine& engine) {
 void TopicModel::load_valid(const DataRequest& request, Engine& engine) {
   CorpusOptions options;
   options.read.parallel = engine.parallel_for_function();
-  options.keep_case = params_.keep_case;
-  if (!request.format.empty()) options.format = parse_format(request.format);
+  options.keep_case = names_.keep_case;
+  // Held-out documents need not be packed because those of the training are.
+  if (!request.format.empty() && parse_format(request.format) != DataFormat::packed) {
+    options.format = parse_format(request.format);
+  }
   if (names_.by_name) options.vocabulary = &names_.vocabulary;
   CorpusData valid = read_corpus(*request.valid, options);
-  if ((valid.recognised.format == DataFormat::text) != names_.by_name) {
+  if (valid.named != names_.by_name) {
     throw data_error(*request.valid,
                      "expected a corpus in the format of the training data, got " + valid.recognised.describe());
   }

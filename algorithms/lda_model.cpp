@@ -10,6 +10,7 @@
 #include "algorithms/lda_alias.h"
 #include "algorithms/lda_topics.h"
 #include "engine/data/corpus_filter.h"
+#include "engine/data/packed_corpus.h"
 #include "engine/data/text_ids.h"
 #include "engine/engine.h"
 #include "engine/error.h"
@@ -182,11 +183,12 @@ Corpus LdaModel::read(const std::string& data, const std::string& format, Engine
   options.keep_case = names_.keep_case;
   if (format.empty()) {
     InputFile file(data);
-    options.format = detect_format(file, {DataFormat::docword, DataFormat::svmlight, DataFormat::text}).format;
+    options.format = detect_format(file, corpus_formats()).format;
   } else {
     options.format = parse_format(format);
   }
-  const bool text = *options.format == DataFormat::text;
+  const bool text =
+      *options.format == DataFormat::packed ? PackedCorpus(data).named() : *options.format == DataFormat::text;
   if (text && names_.vocabulary.empty()) {
     throw data_error(data, "holds text, but the model knows words by number only");
   }

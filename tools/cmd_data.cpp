@@ -1,5 +1,5 @@
-// `orrery data info | generate | split | convert`: data sets described, made, cut and respelled. The work is done by
-// engine/data; what stands here is words in and words out.
+// `orrery data info | generate | split | convert | pack`: data sets described, made, cut, respelled and packed. The
+// work is done by engine/data; what stands here is words in and words out.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -7,9 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "engine/checksum.h"
 #include "engine/data/convert.h"
+#include "engine/data/corpus.h"
 #include "engine/data/data_info.h"
 #include "engine/data/format.h"
+#include "engine/data/packed_corpus.h"
 #include "engine/data/split.h"
 #include "engine/engine.h"
 #include "engine/error.h"
@@ -158,6 +161,41 @@ int convert_command(Words words) {
   return kDone;
 }
 
+int pack_command(Words words) {
+  std::string data;
+  std::string out;
+  DataOptions options;
+  CorpusOptions reading;
+  options.params.add("out", out, "file to write")
+      .add("vocab", reading.vocabulary_path, "file of words, one a line: names those of docword, fixes those of text")
+      .add("keep-case", reading.keep_case, "text: do not lower the letters A to Z");
+  Arguments arguments("data pack", "Writes the corpus DATA as one binary file that is read in place.");
+  if (!arguments.positional("DATA", data, "corpus to read").options(options.params).require("out").parse(words)) {
+    return kDone;
+  }
+  Engine engine(options.engine_options());
+  reading.read.parallel = engine.parallel_for_function();
+  reading.format = options.chosen_format();
+  const CorpusData corpus = read_corpus(data, reading);
+  for (const std::string& warning : corpus.warnings) complain("orrery: warning: " + warning + "\n");
+  const std::uint64_t bytes = pack_corpus(corpus, out);
+  const Json object{{"from", format_name(corpus.recognised.format)},
+                    {"documents", corpus.corpus.documents()},
+                    {"words", corpus.corpus.word_count},
+                    {"tokens", corpus.corpus.tokens},
+                    {"bytes", bytes},
+                    {"checksum", checksum_text(corpus.checksum)},
+                    {"files", {out}}};
+  if (options.json) {
+    print(json_text(object) + "\n");
+    return kDone;
+  }
+  print(corpus.recognised.describe() + " to packed: " + std::to_string(corpus.corpus.documents()) + " documents, " +
+        std::to_string(corpus.corpus.word_count) + " words, " + std::to_string(corpus.corpus.tokens) + " tokens, " +
+        std::to_string(bytes) + " bytes\n" + out + "\n");
+  return kDone;
+}
+
 }  // namespace
 
 int data_command(Words words) {
@@ -169,7 +207,8 @@ int data_command(Words words) {
   constexpr Action kActions[] = {{"info", "what a data set is", info_command},
                                  {"generate", "synthetic data with a known answer", generate_command},
                                  {"split", "a training and a test part", split_command},
-                                 {"convert", "another format", convert_command}};
+                                 {"convert", "another format", convert_command},
+                                 {"pack", "a corpus as one binary file, read in place", pack_command}};
   std::vector<std::string> names;
   std::vector<std::vector<std::string>> rows;
   for (const Action& action : kActions) {

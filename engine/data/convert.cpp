@@ -23,6 +23,7 @@ std::vector<DataFormat> targets(DataFormat from) {
       return {DataFormat::svmlight, DataFormat::csv, DataFormat::npy, DataFormat::docword};
     case DataFormat::docword:
     case DataFormat::text:
+    case DataFormat::packed:
       return {DataFormat::docword, DataFormat::svmlight};
     case DataFormat::edges:
       return {DataFormat::matrix_market};
@@ -51,6 +52,7 @@ class Converter {
         break;
       case DataFormat::docword:
       case DataFormat::text:
+      case DataFormat::packed:
         corpus();
         break;
       case DataFormat::edges:
@@ -183,7 +185,7 @@ class Converter {
       options_.to == DataFormat::docword ? put_docword(out, data.corpus, all_documents(data.corpus))
                                          : put_svmlight(out, data.corpus);
     });
-    if (from_ == DataFormat::text) lines_beside(".vocab", data.corpus.vocabulary);
+    if (data.named) lines_beside(".vocab", data.corpus.vocabulary);
   }
 
   void edges() {
@@ -217,8 +219,8 @@ DataFormat source_format(const std::string& input, DataFormat to) {
     throw usage_error("say the format of " + orrery::quoted(input) + ": a pipe cannot be read twice");
   }
   std::vector<DataFormat> likely;
-  for (const DataFormat from : {DataFormat::npy, DataFormat::matrix_market, DataFormat::docword, DataFormat::svmlight,
-                                DataFormat::edges, DataFormat::ratings, DataFormat::csv}) {
+  for (const DataFormat from : {DataFormat::npy, DataFormat::packed, DataFormat::matrix_market, DataFormat::docword,
+                                DataFormat::svmlight, DataFormat::edges, DataFormat::ratings, DataFormat::csv}) {
     const auto possible = targets(from);
     if (std::find(possible.begin(), possible.end(), to) != possible.end()) likely.push_back(from);
   }

@@ -6,10 +6,22 @@
 #include "engine/checksum.h"
 #include "engine/data/corpus_parts.h"
 #include "engine/data/id_map.h"
+#include "engine/data/packed_corpus.h"
 #include "engine/data/sparse_rows.h"
+#include "engine/data/text_ids.h"
 #include "engine/error.h"
 
 namespace orrery {
+
+const std::vector<DataFormat>& corpus_formats() {
+  static const std::vector<DataFormat> kFormats = {DataFormat::packed, DataFormat::docword, DataFormat::svmlight,
+                                                   DataFormat::text};
+  return kFormats;
+}
+
+bool is_corpus_format(DataFormat format) {
+  return std::find(corpus_formats().begin(), corpus_formats().end(), format) != corpus_formats().end();
+}
 
 namespace {
 
@@ -94,13 +106,49 @@ std::vector<std::string> read_vocabulary(const std::string& path) {
 namespace {
 
 DataFormat corpus_format(InputFile& file, const CorpusOptions& options) {
-  if (!options.format) return detect_format(file, {DataFormat::docword, DataFormat::svmlight, DataFormat::text}).format;
-  if (*options.format != DataFormat::docword && *options.format != DataFormat::text &&
-      *options.format != DataFormat::svmlight) {
-    throw usage_error("a corpus can be read from the formats docword, text and svmlight, not from " +
+  if (!options.format) return detect_format(file, corpus_formats()).format;
+  if (!is_corpus_format(*options.format)) {
+    throw usage_error("a corpus can be read from the formats docword, text, svmlight and packed, not from " +
                       std::string{format_name(*options.format)});
   }
   return *options.format;
+}
+
+// The words of a corpus that knows them by name, numbered as another vocabulary does; the others are left out.
+void translate(const InputFile& file, const std::vector<std::string>& vocabulary, CorpusData& data) {
+  TextIds known;
+  for (const std::string& word : vocabulary) known.insert(word);
+  std::vector<std::uint32_t> numbers;
+  for (const std::string& word : data.corpus.vocabulary) numbers.push_back(known.find(word));
+  std::vector<CorpusCell> cells;
+  for (std::size_t d = 0; d < data.corpus.documents(); ++d) {
+    for (std::uint64_t c = data.corpus.starts[d]; c < data.corpus.starts[d + 1]; ++c) {
+      const std::uint32_t number = numbers[data.corpus.words[c]];
+      if (number == TextIds::kNone) {
+        data.unknown_tokens += data.corpus.counts[c];
+      } else {
+        cells.push_back({static_cast<std::uint32_t>(d), number, data.corpus.counts[c]});
+      }
+    }
+  }
+  Corpus translated;
+  build_corpus(file, cells, static_cast<std::uint32_t>(data.corpus.documents()), translated);
+  translated.word_count = static_cast<std::uint32_t>(vocabulary.size());
+  if (data.unknown_tokens > 0) {
+    data.warnings.push_back(std::to_string(data.unknown_tokens) + " of " + std::to_string(data.corpus.tokens) +
+                            " tokens are not in the vocabulary; they were left out");
+  }
+  data.corpus = std::move(translated);
+}
+
+void read_packed(const InputFile& file, const CorpusOptions& options, CorpusData& data) {
+  if (!options.vocabulary_path.empty()) {
+    throw usage_error("--vocab: " + file.path() + " is packed and keeps the words that it was packed with");
+  }
+  const Recognised recognised = data.recognised;
+  data = read_packed_corpus(file.path());
+  data.recognised = recognised;
+  if (options.vocabulary != nullptr && data.named) translate(file, *options.vocabulary, data);
 }
 
 // A vocabulary names the words; without one they have numbers only.
@@ -138,8 +186,13 @@ CorpusData read_corpus(const std::string& path, const CorpusOptions& given) {
     case DataFormat::svmlight:
       read_svmlight_corpus(file, options, data);
       break;
+    case DataFormat::packed:
+      read_packed(file, options, data);
+      break;
     default:
       read_text_corpus(file, options, data);
+      data.named = true;
+      data.keep_case = options.keep_case;
   }
   if (data.corpus.tokens == 0) throw data_error(path, "expected a corpus, got a file without any word");
   name_words(path, options, data);

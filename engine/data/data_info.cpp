@@ -280,6 +280,7 @@ DataInfo data_info(const std::string& path, const InfoOptions& options) {
       break;
     case DataFormat::docword:
     case DataFormat::text:
+    case DataFormat::packed:
       info = corpus_info(path, options, format);
       break;
     case DataFormat::edges:

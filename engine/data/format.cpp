@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "engine/data/matrix_market.h"
+#include "engine/data/packed_corpus.h"
 #include "engine/data/scan.h"
 #include "engine/error.h"
 
@@ -12,8 +13,8 @@ namespace orrery {
 
 namespace {
 
-constexpr std::array<std::string_view, 8> kFormatNames = {"ratings", "matrix-market", "svmlight", "docword",
-                                                          "text",    "edges",         "csv",      "npy"};
+constexpr std::array<std::string_view, 9> kFormatNames = {"ratings", "matrix-market", "svmlight", "docword", "text",
+                                                          "edges",   "csv",           "npy",      "packed"};
 constexpr std::array<std::string_view, 5> kSeparatorNames = {"blanks", "commas", "semicolons", "tabs", "double colons"};
 
 }  // namespace
@@ -211,6 +212,8 @@ class HeadLooks {
     switch (format) {
       case DataFormat::npy:
         return head_.starts_with("\x93NUMPY");
+      case DataFormat::packed:
+        return head_.starts_with(kPackedCorpusMagic);
       case DataFormat::matrix_market:
         return head_.starts_with(kMatrixMarketBanner);
       case DataFormat::docword:
@@ -323,9 +326,9 @@ void refuse_option(std::string_view option, std::string_view value, std::string_
 }
 
 Recognised detect_format(InputFile& file, const std::vector<DataFormat>& allowed) {
-  static const std::vector<DataFormat> kAll = {DataFormat::npy,      DataFormat::matrix_market, DataFormat::docword,
-                                               DataFormat::svmlight, DataFormat::edges,         DataFormat::ratings,
-                                               DataFormat::csv,      DataFormat::text};
+  static const std::vector<DataFormat> kAll = {DataFormat::npy,     DataFormat::packed,   DataFormat::matrix_market,
+                                               DataFormat::docword, DataFormat::svmlight, DataFormat::edges,
+                                               DataFormat::ratings, DataFormat::csv,      DataFormat::text};
   const std::string_view head = file.peek(std::size_t{1} << 16);
   Recognised found;
   found.gzip = file.gzip();

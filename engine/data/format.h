@@ -11,7 +11,7 @@
 
 namespace orrery {
 
-enum class DataFormat { ratings, matrix_market, svmlight, docword, text, edges, csv, npy };
+enum class DataFormat { ratings, matrix_market, svmlight, docword, text, edges, csv, npy, packed };
 
 /// The name that `--format` takes and run.json shows.
 std::string_view format_name(DataFormat format);

@@ -162,6 +162,9 @@ SplitResult split_data(const std::string& input, const std::filesystem::path& tr
   InputFile file(input);
   result.recognised = options.format ? Recognised{.format = *options.format, .gzip = file.gzip()} : detect_format(file);
   const DataFormat format = result.recognised.format;
+  if (format == DataFormat::packed) {
+    throw usage_error(input + ": a packed corpus cannot be split; split the corpus, then pack its parts");
+  }
   if (format == DataFormat::npy) {
     split_npy(file, options, training, test, result);
     return result;

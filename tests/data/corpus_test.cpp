@@ -157,7 +157,7 @@ TEST_F(Corpora, of_text_hold_text) {
 TEST_F(Corpora, of_counts_take_whole_counts_only) {
   EXPECT_EQ(fault("0 1:2 2:1.5\n"), " row 1, word 2: expected a count of words, got 1.500000");
   EXPECT_EQ(fault("0 1:2\n0 2:-1\n"), " row 2, word 2: expected a count of words, got -1.000000");
-  EXPECT_EQ(fault(" \n\n"), " the content is in none of the formats docword, svmlight, text");
+  EXPECT_EQ(fault(" \n\n"), " the content is in none of the formats packed, docword, svmlight, text");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""`orrery data`: data sets described, generated with a known answer, split and converted."""
+"""`orrery data`: data sets described, generated with a known answer, split, converted and packed."""
 
 import json
 import unittest
@@ -80,7 +80,7 @@ class Data(CommandLine):
 
     def test_wrong_words(self):
         for words, says in ((("data",), "ACTION is missing"), (("data", "infos"), "did you mean 'info'?"),
-                            (("data", "pack"), "unknown action"), (("data", "generate"), "KIND is missing"),
+                            (("data", "merge"), "unknown action"), (("data", "generate"), "KIND is missing"),
                             (("data", "generate", "rating", "--out", "x"), "did you mean 'ratings'?"),
                             (("data", "generate", "ratings"), "--out is missing")):
             self.assertIn(says, self.run_orrery(*words, expect=USAGE).stderr)
@@ -92,6 +92,24 @@ class Data(CommandLine):
         self.run_orrery("data", "split", self.dir / "nowhere", "--out", self.dir / "p", expect=DATA)
         self.run_orrery("data", "convert", self.dir / "nowhere", "--to", "csv", "--out", self.dir / "p", expect=DATA)
         self.assertEqual([path.name for path in self.dir.iterdir()], ["train.txt"])
+
+
+    def test_a_packed_corpus_says_the_same_as_the_one_it_was_made_from(self):
+        text = self.write("t.txt", "The cat\tthe dog\n\ncat CAT\n")
+        done = json.loads(self.run_orrery("data", "pack", text, "--out", self.dir / "p", "--json").stdout)
+        self.assertEqual((done["from"], done["documents"], done["words"], done["tokens"]), ("text", 3, 3, 6))
+        self.assertEqual(done["bytes"], (self.dir / "p").stat().st_size)
+        packed, plain = self.info(self.dir / "p"), self.info(text)
+        for key in ("documents", "words", "cells", "tokens", "checksum", "tokens_of_a_word"):
+            self.assertEqual(packed[key], plain[key], key)
+        self.assertEqual(packed["format"], "packed")
+        self.assertEqual(packed["checksum"], done["checksum"])
+
+    def test_a_corpus_that_is_none_is_not_packed(self):
+        bad = self.write("d", "2\n3\n2\n1 1 1\n2 9 1\n")
+        self.run_orrery("data", "pack", bad, "--out", self.dir / "p", expect=DATA)
+        self.assertFalse((self.dir / "p").exists())
+        self.run_orrery("data", "pack", bad, "--out", self.dir / "p", "--format", "csv", expect=USAGE)
 
 
 if __name__ == "__main__":

@@ -63,6 +63,22 @@ class Lda(CommandLine):
         words = [self.run_orrery("topics", "--model", self.dir / name).stdout for name in ("text", "docword")]
         self.assertEqual(*words)
 
+    def test_a_packed_corpus_gives_the_model_of_the_text(self):
+        text = self.write("t.txt", themed_text(90))
+        more = self.write("more.txt", themed_text(30, seed=2))
+        for name, corpus in (("packed", text), ("held-out", more)):
+            self.run_orrery("data", "pack", corpus, "--out", self.dir / name)
+        options = ("--topics", "3", "--iterations", "5", "--seed", "4")
+        sums = []
+        for name, data, valid in (("a", text, more), ("b", self.dir / "packed", more), ("c", self.dir / "packed", self.dir / "held-out")):
+            self.run_orrery("train", "lda", data, "--valid", valid, "--out", self.dir / name, *options, "--verify")
+            result = json.loads((self.dir / name / "run.json").read_text())["result"]
+            sums.append((result["model_checksum"], result["value"]))
+        self.assertEqual(sums[0], sums[1])
+        self.assertEqual(sums[0], sums[2])
+        shown = [self.run_orrery("evaluate", "--model", self.dir / "a", data, "--json").stdout for data in (more, self.dir / "held-out")]
+        self.assertEqual(*shown)
+
     def test_bad_requests_are_refused_by_name(self):
         text = self.write("t.txt", "a b\nb c\n")
         numbers = self.write("n.txt", "1\n2\n1\n1 1 3\n")
