@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 
 #include "algorithms/labelled_rows.h"
 #include "algorithms/lasso_design.h"
+#include "algorithms/lasso_folds.h"
 #include "algorithms/lasso_model.h"
 #include "algorithms/lasso_rounds.h"
 #include "algorithms/lasso_trainee.h"
@@ -35,8 +37,9 @@ AlgorithmInfo make_info() {
       "their worker and read what the pull before left, so the result equals a serial run's. Other schedulers move all "
       "columns in rounds of schedule, push and pull, in which no two columns depend on each other. --tolerance bounds "
       "the "
-      "gap against 1/(2n) |y - mean|^2. Without --lambda there is a path; the model kept is the best on --valid, else "
-      "the last";
+      "gap against 1/(2n) |y - mean|^2. Without --lambda there is a path; the model kept is the best on --valid or the "
+      "choice of --cv, else the last. --cv deals the rows to folds from --seed and fits the path without each of them; "
+      "a fold is a unit";
   info.reference =
       "Friedman, Hastie, Tibshirani, J. Stat. Softw. 2010 (glmnet); Lee et al., NIPS 2014 (schedule, push, pull); "
       "Tibshirani et al., JRSS-B 2012 (strong rules); Ndiaye et al., JMLR 2017 (gap safe screening); Massias, "
@@ -49,10 +52,15 @@ AlgorithmInfo make_info() {
   return info;
 }
 
+/// Which penalty cross-validation keeps.
+enum class CvRule { one_se, least };
+
 struct LassoParams {
   std::optional<double> lambda;
   std::int64_t path = 100;
   std::optional<double> path_ratio;
+  std::int64_t cv = 0;
+  CvRule cv_rule = CvRule::one_se;
   double l1_ratio = 1;
   bool intercept = true, standardize = true;
   Scheduler scheduler = Scheduler::dynamic;
@@ -69,6 +77,11 @@ class Lasso final : public Algorithm {
         .add("path-ratio", params_.path_ratio,
              "smallest penalty of the path against the largest; auto: 1e-4, or 1e-2 with fewer rows than columns",
              above_to(0, 1))
+        .add("cv", params_.cv, "folds of a cross-validation that chooses from the path; 0: none",
+             between(0, std::numeric_limits<std::uint32_t>::max()))
+        .add_choice("cv-rule", params_.cv_rule,
+                    "1se: the largest penalty whose error is within one standard error of the least; min: the least",
+                    {{"1se", CvRule::one_se}, {"min", CvRule::least}})
         .add("l1-ratio", params_.l1_ratio, "share of absolute values in the penalty; the rest are squares",
              between(0, 1))
         .add("intercept", params_.intercept, "fit a constant beside the columns, without penalty")
@@ -105,6 +118,10 @@ class Lasso final : public Algorithm {
 
  private:
   PathRequest path_request() const;
+  void check_validation(const DataRequest& request) const;
+  std::unique_ptr<CrossValidation> cross_validation(Engine& engine, WorkerId workers, std::uint64_t seed);
+  void drop_entries();
+  std::uint64_t design_entries() const;
   void warn_of(const Design& design, Engine& engine) const;
   RegressionScores held_out(const PathPoint& point, Engine& engine) const;
   std::size_t choose(std::span<const PathPoint> points, Engine& engine) const;
@@ -122,12 +139,15 @@ class Lasso final : public Algorithm {
   std::unique_ptr<ScheduledSchedule> schedule_;
   std::unique_ptr<Rounds> rounds_;  ///< of another scheduler than dynamic
   std::unique_ptr<LassoTrainee> trainee_;
+  std::vector<std::uint32_t> fold_of_;  ///< by row, with --cv
+  std::unique_ptr<CrossValidation> validation_;
 };
 
 void Lasso::check(const DataRequest& request) const {
   if (params_.lambda && (param_set_.was_set("path") || param_set_.was_set("path-ratio"))) {
     throw usage_error("--lambda is one penalty, --path many; say one of them");
   }
+  check_validation(request);
   for (const char* name : {"select", "max-corr"}) {
     if (params_.scheduler == Scheduler::dynamic && param_set_.was_set(name)) {
       throw usage_error(std::string("--") + name + " needs --scheduler sampled, cyclic or shuffle");
@@ -139,11 +159,26 @@ void Lasso::check(const DataRequest& request) const {
   static_cast<void>(LassoModel(ModelReader(*request.init)));
 }
 
+void Lasso::check_validation(const DataRequest& request) const {
+  if (params_.cv == 0) {
+    if (param_set_.was_set("cv-rule")) throw usage_error("--cv-rule needs --cv");
+    return;
+  }
+  if (params_.cv == 1) throw usage_error("--cv: expected 2 folds or more, got 1");
+  if (params_.lambda) throw usage_error("--cv chooses from a path, and --lambda is one penalty; say one of them");
+  if (request.valid) throw usage_error("--cv and --valid would both choose the penalty; say one of them");
+  if (params_.scheduler != Scheduler::dynamic) throw usage_error("--cv needs --scheduler dynamic");
+}
+
 void Lasso::load(const DataRequest& request, Engine& engine) {
   check(request);
   init_ = request.init;
   train_ = read_labelled_rows(request.path, request.format, params_.label, engine);
   entries_ = train_.rows.entries();
+  if (params_.cv > static_cast<std::int64_t>(train_.rows.rows())) {
+    throw usage_error("--cv: expected at most as many folds as rows (" + std::to_string(train_.rows.rows()) +
+                      "), got " + std::to_string(params_.cv));
+  }
   if (!request.valid) return;
   valid_ = read_labelled_rows(*request.valid, request.format, params_.label, engine);
   if (valid_->rows.column_count > train_.rows.column_count) {
@@ -170,7 +205,13 @@ WorkerId Lasso::default_workers() const {
   const std::uint64_t columns = std::max<std::uint64_t>(1, train_.rows.column_count / 64);
   const std::uint64_t wanted = entries_ < kTiny ? std::max<std::uint64_t>(1, entries_ / kTinyEach)
                                                 : std::clamp<std::uint64_t>(entries_ / kEach, 16, 256);
-  return static_cast<WorkerId>(std::min(wanted, columns));
+  return static_cast<WorkerId>(std::max(std::min(wanted, columns), static_cast<std::uint64_t>(params_.cv)));
+}
+
+/// Entries that a copy of the data by column holds.
+std::uint64_t Lasso::design_entries() const {
+  const std::uint64_t all = train_.rows.rows() * train_.rows.column_count;
+  return Design::is_worth_dense(train_.rows) ? all : entries_;
 }
 
 MemoryEstimate Lasso::memory(WorkerId) const {
@@ -180,10 +221,15 @@ MemoryEstimate Lasso::memory(WorkerId) const {
   estimate.add("rows", rows, 6 * sizeof(double))
       .add("entries as read", entries_, sizeof(float) + sizeof(std::uint32_t))
       .add("entries by column", entries_, sizeof(float) + sizeof(std::uint32_t))
-      .add("zeros of dense columns", rows * columns - entries_ < 4 * entries_ ? rows * columns - entries_ : 0,
-           sizeof(float))
+      .add("zeros of dense columns", design_entries() - entries_, sizeof(float))
       .add("columns", columns, 100)
       .add("products and factor", slots * slots, 2 * sizeof(float));
+  if (params_.cv > 0) {
+    const auto folds = static_cast<std::uint64_t>(params_.cv);
+    estimate.add("rows of folds", folds * rows, 6 * sizeof(double))
+        .add("entries of folds", folds * design_entries(), sizeof(float) + sizeof(std::uint32_t))
+        .add("columns of folds", folds * columns, 100);
+  }
   if (valid_) {
     estimate.add("held-out rows", valid_->rows.rows(), 3 * sizeof(double))
         .add("held-out entries", valid_->rows.entries(), sizeof(float) + sizeof(std::uint32_t));
@@ -224,9 +270,6 @@ Training Lasso::prepare(Engine& engine, WorkerId workers, std::uint64_t seed, co
   design_ = std::make_unique<Design>(train_.rows, params_.intercept, params_.standardize, kernels(engine.simd()),
                                      engine.parallel_for_function());
   response_ = std::make_unique<Response>(train_.rows.labels, params_.intercept);
-  train_.rows.columns = {};
-  train_.rows.values = {};
-  train_.rows.starts.assign(1, 0);
   warn_of(*design_, engine);
   std::vector<double> start;
   if (init_) start = standardised(LassoModel(ModelReader(*init_)).fitted().weights, *design_);
@@ -251,7 +294,27 @@ Training Lasso::prepare(Engine& engine, WorkerId workers, std::uint64_t seed, co
   training.schedule = schedule_.get();
   training.trainee = trainee_.get();
   training.schedule_reason = "coordinates that may move are chosen anew for each round";
+  if (params_.cv > 0) {
+    validation_ = cross_validation(engine, workers, seed);
+    training.trainee = validation_.get();
+  } else {
+    drop_entries();
+  }
   return training;
+}
+
+std::unique_ptr<CrossValidation> Lasso::cross_validation(Engine& engine, WorkerId workers, std::uint64_t seed) {
+  const auto folds = static_cast<std::uint32_t>(params_.cv);
+  fold_of_ = deal_folds(train_.rows.rows(), folds, seed);
+  const FoldSetup setup{train_.rows, fold_of_,   params_.intercept, params_.standardize, kernels(engine.simd()),
+                        request_,    StopRules{}};
+  return std::make_unique<CrossValidation>(*trainee_, setup, folds, workers);
+}
+
+void Lasso::drop_entries() {
+  train_.rows.columns = {};
+  train_.rows.values = {};
+  train_.rows.starts.assign(1, 0);
 }
 
 RegressionScores Lasso::held_out(const PathPoint& point, Engine& engine) const {
@@ -259,8 +322,14 @@ RegressionScores Lasso::held_out(const PathPoint& point, Engine& engine) const {
   return score(lasso::predict(valid_->rows, fitted, engine.parallel_for_function()), valid_->rows.labels);
 }
 
-/// The best on held-out rows, of equal ones the one with the largest penalty; else the last.
+/// The choice of cross-validation; the best on held-out rows, of equal ones the one with the largest penalty; else the
+/// last.
 std::size_t Lasso::choose(std::span<const PathPoint> points, Engine& engine) const {
+  if (validation_ != nullptr && validation_->table() != nullptr) {
+    const CvTable& table = *validation_->table();
+    return params_.cv_rule == CvRule::least ? table.least : table.one_se;
+  }
+  if (validation_ != nullptr) engine.warn("cross-validation is not finished; the model is the last point of the path");
   if (!valid_) return points.size() - 1;
   std::vector<double> errors;
   for (const PathPoint& point : points) errors.push_back(held_out(point, engine).rmse);
@@ -268,8 +337,9 @@ std::size_t Lasso::choose(std::span<const PathPoint> points, Engine& engine) con
 }
 
 void Lasso::write_model(ModelWriter& writer, Engine&) const {
-  write_lasso_model(writer, {*design_, *response_, request_, params_.standardize, trainee_->points(),
-                             trainee_->chosen(), trainee_->certificate()});
+  write_lasso_model(writer,
+                    {*design_, *response_, request_, params_.standardize, trainee_->points(), trainee_->chosen(),
+                     trainee_->certificate(), validation_ != nullptr ? validation_->table() : nullptr});
 }
 
 }  // namespace

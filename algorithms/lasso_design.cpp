@@ -20,7 +20,7 @@ Design::Design(const SparseRows& rows, bool has_intercept, bool standardise, con
       mean_(rows.column_count, 0.0),
       inverse_scale_(rows.column_count, 0.0),
       curvature_(rows.column_count, 0.0) {
-  if (rows.entries() > 0 && rows.entries() >= rows_ * rows.column_count / kDenseFrom) {
+  if (is_worth_dense(rows)) {
     take_dense(rows);
   } else {
     take_sparse(rows);
@@ -29,6 +29,10 @@ Design::Design(const SparseRows& rows, bool has_intercept, bool standardise, con
     const std::size_t first = part * kColumnsEach, last = std::min<std::size_t>(columns(), first + kColumnsEach);
     for (std::size_t j = first; j < last; ++j) describe(static_cast<std::uint32_t>(j), standardise);
   });
+}
+
+bool Design::is_worth_dense(const SparseRows& rows) {
+  return rows.entries() > 0 && rows.entries() >= rows.rows() * rows.column_count / kDenseFrom;
 }
 
 void Design::take_dense(const SparseRows& rows) {

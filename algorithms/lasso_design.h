@@ -30,6 +30,9 @@ class Design {
   Design(const SparseRows& rows, bool has_intercept, bool standardise, const Kernels& kernels,
          const ParallelFor& parallel);
 
+  /// Whether columns are kept with their zeros.
+  static bool is_worth_dense(const SparseRows& rows);
+
   std::uint64_t rows() const { return rows_; }
   std::uint32_t columns() const { return static_cast<std::uint32_t>(mean_.size()); }
   bool is_dense() const { return row_.empty() && !value_.empty(); }

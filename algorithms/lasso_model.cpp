@@ -21,6 +21,21 @@ std::string table_line(std::span<const double> row) {
   return line;
 }
 
+/// What cross-validation says of a penalty, as further columns of the table.
+std::string validation_columns(const CvTable& table, std::size_t k) {
+  const CvTable::Point& point = table.points[k];
+  const std::string names =
+      k == table.least ? (k == table.one_se ? "min,1se" : "min") : (k == table.one_se ? "1se" : "-");
+  return "\t" + table_line(std::array{point.error, point.standard_error}) + "\t" + names;
+}
+
+void write_validation(ModelWriter& writer, const CvTable& table) {
+  std::vector<double> rows;
+  for (const CvTable::Point& point : table.points) rows.insert(rows.end(), {point.error, point.standard_error});
+  writer.add_array<double>("cv", rows, {table.points.size(), 2});
+  writer.add_array<std::uint64_t>("cv_choice", std::array<std::uint64_t, 2>{table.least, table.one_se});
+}
+
 }  // namespace
 
 Fitted fitted_of(const PathPoint& point, const Design& design, const Response& response) {
@@ -82,12 +97,15 @@ void write_lasso_model(ModelWriter& writer, const ModelParts& parts) {
   std::vector<std::uint64_t> starts{0};
   std::vector<std::uint32_t> columns;
   std::vector<std::string> table{"lambda\tintercept\tnonzeros\tobjective\tgap\texplained"};
+  if (parts.validation != nullptr) table[0] += "\tcv_error\tcv_se\tcv_choice";
   for (const PathPoint& point : parts.points) {
     const Fitted here = fitted_of(point, parts.design, parts.response);
     const std::array row{point.lambda,    here.intercept, static_cast<double>(point.columns.size()),
                          point.objective, point.gap,      point.explained};
     path.insert(path.end(), row.begin(), row.end());
-    table.push_back(table_line(row));
+    const std::string more =
+        parts.validation != nullptr ? validation_columns(*parts.validation, starts.size() - 1) : std::string{};
+    table.push_back(table_line(row) + more);
     columns.insert(columns.end(), point.columns.begin(), point.columns.end());
     for (const std::uint32_t j : point.columns) values.push_back(here.weights[j]);
     starts.push_back(columns.size());
@@ -98,6 +116,7 @@ void write_lasso_model(ModelWriter& writer, const ModelParts& parts) {
   writer.add_array<std::uint64_t>("path_starts", starts);
   writer.add_array<std::uint32_t>("path_columns", columns);
   writer.add_array<double>("path_values", values);
+  if (parts.validation != nullptr) write_validation(writer, *parts.validation);
   writer.add_text("path_table", table);
 }
 
@@ -118,9 +137,38 @@ LassoModel::LassoModel(const ModelReader& reader)
   fitted_.intercept = constants[0];
   has_intercept_ = constants[1] != 0;
   is_standardised_ = constants[2] != 0;
+  lambda_ = constants[3];
   l1_ratio_ = constants[4];
   penalty_ = {constants[3] * l1_ratio_, constants[3] * (1 - l1_ratio_)};
   certificate_ = {constants[5], constants[6], constants[7]};
+  read_validation(reader);
+}
+
+void LassoModel::read_validation(const ModelReader& reader) {
+  if (!reader.has("cv")) return;
+  const auto rows = reader.read<double>("cv");
+  const auto choice = reader.read<std::uint64_t>("cv_choice");
+  const std::size_t points = path_starts_.size() - 1;
+  if (rows.size() != 2 * points || choice.size() != 2 || choice[0] >= points || choice[1] >= points) {
+    throw data_error(reader.path().string(), "path and cv do not fit together");
+  }
+  CvTable table;
+  for (std::size_t k = 0; k < points; ++k) table.points.push_back({rows[2 * k], rows[2 * k + 1]});
+  table.least = choice[0];
+  table.one_se = choice[1];
+  validation_ = std::move(table);
+}
+
+/// What the rules make of the errors in the table, against what was chosen.
+Check LassoModel::check_validation() const {
+  CvTable anew = *validation_;
+  apply_rules(anew);
+  const double least = path_[anew.least * kPathColumns], one_se = path_[anew.one_se * kPathColumns];
+  const bool is_one = lambda_ == least || lambda_ == one_se;
+  return {"the penalty is one that cross-validation chose",
+          is_one && anew.least == validation_->least && anew.one_se == validation_->one_se,
+          "lambda " + shortest_text(lambda_) + ", least error at " + shortest_text(least) +
+              ", within a standard error " + shortest_text(one_se)};
 }
 
 void LassoModel::predict(const std::string& data, const std::string& format, Engine& engine, std::ostream& out) const {
@@ -173,9 +221,11 @@ std::vector<Check> LassoModel::more_checks(const SparseData& data, Engine& engin
     if (is_bounded) worst = std::max(worst, gap);
     if (is_bounded && gap > std::max(2 * said, said + kSame)) ++wrong;
   }
-  return {{"every point of the path is as near its minimum as it says", wrong == 0,
-           std::to_string(path_starts_.size() - 1) + " points, largest gap " + shortest_text(worst) +
-               " of the empty model's objective"}};
+  std::vector<Check> checks{{"every point of the path is as near its minimum as it says", wrong == 0,
+                             std::to_string(path_starts_.size() - 1) + " points, largest gap " + shortest_text(worst) +
+                                 " of the empty model's objective"}};
+  if (validation_) checks.push_back(check_validation());
+  return checks;
 }
 
 }  // namespace orrery::lasso

@@ -5,16 +5,20 @@
 // is standardised, lambda, l1 ratio, objective, norm of the least subgradient, duality gap}, the last three as
 // certify() found them at the end of the training; `path`, a row for each penalty: {lambda, intercept, coefficients
 // that are not 0, objective, gap against the objective of the empty model, explained share of the variance}, whose
-// coefficients are `path_columns` and `path_values` from `path_starts` on. `path_table` is the same table as text.
+// coefficients are `path_columns` and `path_values` from `path_starts` on. After cross-validation `cv` has a row for
+// each penalty, {mean error, standard error}, and `cv_choice` = {row of lambda_min, row of lambda_1se}. `path_table` is
+// all of it as text.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "algorithms/lasso_certificate.h"
 #include "algorithms/lasso_path.h"
+#include "algorithms/lasso_validation.h"
 #include "algorithms/linear_model.h"
 
 namespace orrery::lasso {
@@ -44,6 +48,7 @@ struct ModelParts {
   std::span<const PathPoint> points;
   std::size_t chosen;
   const Certificate& certificate;
+  const CvTable* validation;  ///< null: there was none
 };
 void write_lasso_model(ModelWriter& writer, const ModelParts& parts);
 
@@ -66,14 +71,17 @@ class LassoModel final : public LinearModel {
 
  private:
   static constexpr std::size_t kPathColumns = 6;
+  void read_validation(const ModelReader& reader);
+  Check check_validation() const;
   Design design_of(const SparseData& data, Engine& engine) const;
 
   Fitted fitted_;
   bool has_intercept_ = true, is_standardised_ = true;
-  double l1_ratio_ = 1;
+  double lambda_ = 0, l1_ratio_ = 1;
   std::vector<double> path_, path_values_;
   std::vector<std::uint64_t> path_starts_;
   std::vector<std::uint32_t> path_columns_;
+  std::optional<CvTable> validation_;
 };
 
 }  // namespace orrery::lasso

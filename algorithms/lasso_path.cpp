@@ -32,6 +32,8 @@ std::vector<Stage> stages_of(const PathRequest& request, double largest, bool is
                                                     : std::vector<Stage>{{*request.lambda, true}};
   }
   std::vector<Stage> stages;
+  for (const double lambda : request.lambdas) stages.push_back({lambda, true});
+  if (!stages.empty()) return stages;
   for (std::int64_t k = 0; k < request.points; ++k) {
     const double share = request.points == 1 ? 0.0 : static_cast<double>(k) / static_cast<double>(request.points - 1);
     stages.push_back({largest * power(request.smallest, share), true});

@@ -14,6 +14,7 @@ namespace orrery::lasso {
 /// What was asked for.
 struct PathRequest {
   std::optional<double> lambda;  ///< this one alone; empty: a path
+  std::vector<double> lambdas;   ///< the path, if it is known already; else it follows from the data and what is below
   std::int64_t points = 100;
   double smallest = 1e-2;  ///< of the path, against the largest
   double l1_ratio = 1;

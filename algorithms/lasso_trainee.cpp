@@ -45,16 +45,23 @@ void LassoTrainee::pick(Clock clock, std::span<std::vector<std::uint32_t>> bins)
   if (state_.round == Round::moves) rounds_->pick(clock, bins);
 }
 
-void LassoTrainee::run_unit(const WorkUnit& unit, UnitContext&) {
+void LassoTrainee::run_unit(const WorkUnit& unit, UnitContext&) { run_part(unit.worker, unit.items); }
+
+void LassoTrainee::run_alone() {
+  for (WorkerId w = 0; w < scores_.workers(); ++w) run_part(w, {});
+  commit(0, {});
+}
+
+void LassoTrainee::run_part(WorkerId worker, std::span<const std::uint32_t> items) {
   switch (state_.round) {
     case Round::scores:
-      scores_.update(unit.worker, residual_, coefficients_, state_.due);
+      scores_.update(worker, residual_, coefficients_, state_.due);
       break;
     case Round::products:
-      gram_.fill(unit.worker, scores_.workers());
+      gram_.fill(worker, scores_.workers());
       break;
     case Round::moves:
-      rounds_->push(unit.worker, unit.items, residual_, coefficients_, penalty());
+      rounds_->push(worker, items, residual_, coefficients_, penalty());
       break;
     case Round::none:
       break;
@@ -91,6 +98,7 @@ void LassoTrainee::take_scores() {
     is_new_stage = true;
   }
   if (state_.is_settled != 0) {
+    points_.push_back(point_now());
     state_.round = Round::none;
     return;
   }
@@ -307,6 +315,12 @@ void LassoTrainee::after_solve() {
   scores_.moved(std::sqrt(square / static_cast<double>(residual_before_.size())), working_);
 }
 
+std::vector<double> LassoTrainee::lambdas() const {
+  std::vector<double> all;
+  for (const PathPoint& point : points_) all.push_back(point.lambda);
+  return all;
+}
+
 PathPoint LassoTrainee::point_now() const {
   PathPoint point;
   const double empty = 0.5 * response_.square;
@@ -324,8 +338,7 @@ PathPoint LassoTrainee::point_now() const {
 
 /// What is left of the training: every point that was wanted, the last state if it is none, and one that is the model.
 PathPoint LassoTrainee::finish(Engine& engine) {
-  const bool is_done = state_.round == Round::none && state_.is_settled == 0;
-  if (!is_done) points_.push_back(point_now());
+  if (!is_done()) points_.push_back(point_now());
   chosen_ = choose_(points_);
   PathPoint& point = points_[chosen_];
   std::vector<double> dense(design_.columns(), 0.0);

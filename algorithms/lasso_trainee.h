@@ -47,8 +47,14 @@ class LassoTrainee final : public Trainee {
   /// The schedule of a round: coordinates are chosen where it moves them; else units take what is their worker's.
   void pick(Clock clock, std::span<std::vector<std::uint32_t>> bins);
 
+  /// A whole round by itself, for a training that is one unit of another: no coordinates are chosen.
+  void run_alone();
+  /// Nothing is left to do.
+  bool is_done() const { return state_.round == Round::none; }
+
   /// Solutions; after the exact evaluation with the state that was left, if it is none of them.
   const std::vector<PathPoint>& points() const { return points_; }
+  std::vector<double> lambdas() const;
   /// The model's, and its proof; of the exact evaluation.
   std::size_t chosen() const { return chosen_; }
   const Certificate& certificate() const { return certificate_; }
@@ -86,6 +92,7 @@ class LassoTrainee final : public Trainee {
     State state;
   };
 
+  void run_part(WorkerId worker, std::span<const std::uint32_t> items);
   Penalty penalty() const { return request_.penalty(stages_[state_.stage].lambda); }
   bool is_last_stage() const { return state_.stage + 1 == stages_.size(); }
   double goal() const;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <sstream>
 
 #include "algorithms/algorithm.h"
@@ -16,91 +15,14 @@
 #include "engine/engine.h"
 #include "engine/error.h"
 #include "engine/random.h"
-#include "tests/algorithms/lasso_oracle.h"
-#include "tests/algorithms/linear_fixture.h"
+#include "tests/algorithms/lasso_fixture.h"
 
 namespace orrery {
 namespace {
 
-struct Problem {
-  std::size_t rows = 60, columns = 30;
-  double filled = 1;       ///< share of entries that are not 0
-  double correlation = 0;  ///< of neighbouring columns
-  double offset = 0;       ///< added to every value that is not 0
-  std::uint64_t seed = 3;
-  double noise = 0.5;  ///< standard deviation
-};
-
-class LassoTest : public LinearTest {
- protected:
-  LassoTest() : LinearTest("lasso") {}
-
-  static lasso::Oracle make(const Problem& shape) {
-    const Random random(shape.seed, Purpose::test);
-    lasso::Oracle oracle;
-    for (std::size_t i = 0; i < shape.rows; ++i) {
-      RandomStream draw = random.stream(0, i);
-      std::vector<double> x(shape.columns, 0.0);
-      double y = 0.7, before = draw.normal();
-      for (std::size_t j = 0; j < shape.columns; ++j) {
-        before = shape.correlation * before + std::sqrt(1 - shape.correlation * shape.correlation) * draw.normal();
-        if (draw.uniform() >= shape.filled) continue;
-        x[j] = static_cast<double>(static_cast<float>((1.0 + static_cast<double>(j % 4)) * before + shape.offset));
-        y += x[j] * (j % 5 == 0 ? 1.0 : j % 5 == 2 ? -0.6 : 0.0);
-      }
-      oracle.x.push_back(x);
-      oracle.y.push_back(y + shape.noise * draw.normal());
-    }
-    return oracle;
-  }
-
-  void write_rows(const std::string& name, const lasso::Oracle& oracle) const {
-    std::ofstream file(path(name));
-    file.precision(17);
-    for (std::size_t i = 0; i < oracle.rows(); ++i) {
-      file << oracle.y[i];
-      for (std::size_t j = 0; j < oracle.columns(); ++j) {
-        if (oracle.x[i][j] != 0) file << ' ' << j + 1 << ':' << oracle.x[i][j];
-      }
-      file << '\n';
-    }
-  }
-
-  lasso::Oracle write_rows(const Problem& shape) const {
-    const lasso::Oracle oracle = make(shape);
-    write_rows("rows", oracle);
-    return oracle;
-  }
-
-  static Job job(Params params = {}) {
-    Job made = LinearTest::job(std::move(params));
-    made.stop.iterations = 100000;
-    made.stop.tolerance = 1e-12;
-    return made;
-  }
-
-  static std::string text(double value) {
-    std::ostringstream out;
-    out.precision(17);
-    out << value;
-    return out.str();
-  }
-
-  std::vector<double> weights(const std::string& run = "run") const {
-    return ModelReader(path(run)).read<double>("weights");
-  }
-  double constant(std::size_t which) const { return ModelReader(path("run")).read<double>("constants")[which]; }
-
-  void expect_weights(const lasso::Oracle::Solution& wanted, const std::string& what, double within = 1e-6) const {
-    const std::vector<double> found = weights();
-    ASSERT_EQ(found.size(), wanted.weights.size()) << what;
-    for (std::size_t j = 0; j < found.size(); ++j) EXPECT_NEAR(found[j], wanted.weights[j], within) << what << ' ' << j;
-    EXPECT_NEAR(constant(0), wanted.intercept, within) << what;
-  }
-};
-
 TEST_F(LassoTest, agrees_with_the_definition_for_every_penalty_shape_and_way_of_scaling) {
-  for (const Problem& shape : {Problem{}, Problem{40, 80, 1, 0.9}, Problem{80, 30, 0.1}, Problem{50, 90, 0.15, 0, 5}}) {
+  for (const LassoProblem& shape :
+       {LassoProblem{}, LassoProblem{40, 80, 1, 0.9}, LassoProblem{80, 30, 0.1}, LassoProblem{50, 90, 0.15, 0, 5}}) {
     lasso::Oracle oracle = write_rows(shape);
     for (const bool intercept : {true, false}) {
       for (const bool standardize : {true, false}) {
@@ -151,7 +73,7 @@ TEST_F(LassoTest, the_gap_is_never_less_than_the_distance_from_the_minimum) {
 }
 
 TEST_F(LassoTest, the_whole_path_agrees_with_the_definition) {
-  for (const Problem& shape : {Problem{60, 40, 1, 0.7}, Problem{60, 90, 0.12}}) {
+  for (const LassoProblem& shape : {LassoProblem{60, 40, 1, 0.7}, LassoProblem{60, 90, 0.12}}) {
     const lasso::Oracle oracle = write_rows(shape);
     train_model(job({{"path", "20"}, {"path-ratio", "0.02"}}));
     const ModelReader model(path("run"));
@@ -213,7 +135,7 @@ TEST_F(LassoTest, orthonormal_columns_have_a_closed_form) {
 }
 
 TEST_F(LassoTest, the_same_workers_give_the_same_bits_on_any_threads_and_domains) {
-  for (const Problem& shape : {Problem{100, 300, 1, 0.9}, Problem{200, 900, 0.03}}) {
+  for (const LassoProblem& shape : {LassoProblem{100, 300, 1, 0.9}, LassoProblem{200, 900, 0.03}}) {
     write_rows(shape);
     for (const Params& params : {Params{{"lambda", "0.05"}}, Params{{"path", "15"}, {"l1-ratio", "0.8"}}}) {
       Job one = job(params);
@@ -230,7 +152,7 @@ TEST_F(LassoTest, the_same_workers_give_the_same_bits_on_any_threads_and_domains
 }
 
 TEST_F(LassoTest, a_resumed_training_ends_with_the_same_bits) {
-  for (const Problem& shape : {Problem{100, 300, 1, 0.9}, Problem{200, 900, 0.03}}) {
+  for (const LassoProblem& shape : {LassoProblem{100, 300, 1, 0.9}, LassoProblem{200, 900, 0.03}}) {
     write_rows(shape);
     Job whole = job({{"path", "12"}});
     whole.stop.tolerance = 1e-8;
@@ -326,7 +248,7 @@ TEST_F(LassoTest, a_column_before_its_deadline_is_below_the_threshold) {
 }
 
 TEST_F(LassoTest, kept_products_are_those_of_the_columns_in_any_parts) {
-  for (const Problem& shape : {Problem{1100, 50, 1, 0.5, 3}, Problem{300, 50, 0.1}}) {
+  for (const LassoProblem& shape : {LassoProblem{1100, 50, 1, 0.5, 3}, LassoProblem{300, 50, 0.1}}) {
     const lasso::Oracle oracle = write_rows(shape);
     Engine engine(job().engine);
     const SparseData data = read_labelled_rows(path("rows"), "", "", engine);
@@ -368,10 +290,10 @@ TEST_F(LassoTest, a_warm_start_ends_at_the_same_minimum) {
 
 TEST_F(LassoTest, held_out_rows_choose_the_point_of_a_path) {
   // So much noise that the end of the path fits noise, and other rows tell.
-  Problem problem{50, 60, 1, 0.3};
+  LassoProblem problem{50, 60, 1, 0.3};
   problem.noise = 5;
   write_rows(problem);
-  Problem other{200, 60, 1, 0.3};
+  LassoProblem other{200, 60, 1, 0.3};
   other.seed = 4;
   other.noise = 5;
   write_rows("other", make(other));
@@ -475,7 +397,7 @@ TEST_F(LassoTest, verify_accepts_the_run_and_finds_a_changed_file) {
 }
 
 TEST_F(LassoTest, every_scheduler_comes_to_the_same_minimum_with_the_same_bits_on_any_threads) {
-  for (const Problem& shape : {Problem{60, 40, 1, 0.7}, Problem{80, 50, 0.1}}) {
+  for (const LassoProblem& shape : {LassoProblem{60, 40, 1, 0.7}, LassoProblem{80, 50, 0.1}}) {
     const lasso::Oracle oracle = write_rows(shape);
     for (const char* scheduler : {"sampled", "cyclic", "shuffle"}) {
       Job one = job({{"lambda", "0.1"}, {"scheduler", scheduler}, {"select", "8"}, {"max-corr", "0.3"}});

@@ -47,6 +47,36 @@ class Lasso(CommandLine):
         self.run_orrery("predict", "--model", self.dir / "r", test, "--out", self.dir / "p.txt")
         self.assertEqual(len((self.dir / "p.txt").read_text().splitlines()), len(test.read_text().splitlines()))
 
+    def test_cross_validation_chooses_from_the_path_and_says_so(self):
+        self.lasso("r", "--path", "20", "--cv", "5", "--verify")
+        result = self.record(self.dir / "r")["result"]
+        header, *lines = (line.split("\t") for line in
+                          (self.dir / "r" / "model" / "path_table.txt").read_text().splitlines())
+        rows = [dict(zip(header, line)) for line in lines]
+        best = min(rows, key=lambda row: float(row["cv_error"]))
+        most = float(best["cv_error"]) + float(best["cv_se"])
+        simplest = next(row for row in rows if float(row["cv_error"]) <= most)
+        self.assertIn("min", best["cv_choice"])
+        self.assertIn("1se", simplest["cv_choice"])
+        self.assertEqual(result["lambda_min"], float(best["lambda"]))
+        self.assertEqual(result["lambda_1se"], float(simplest["lambda"]))
+        self.assertEqual(result["lambda"], result["lambda_1se"])
+        self.run_orrery("verify", self.dir / "r")
+        self.lasso("other", "--path", "20", "--cv", "5", "--seed", "2")
+        self.assertNotEqual(self.record(self.dir / "other")["result"]["cv_error"], result["cv_error"])
+
+    def test_an_interrupted_cross_validation_goes_on_to_the_same_bits(self):
+        words = ("--path", "40", "--cv", "4", "--tolerance", "1e-9")
+        self.lasso("whole", *words)
+        process = self.start("train", "lasso", self.data, "--out", self.dir / "killed", "--quiet", *words,
+                             "--checkpoint-every", "1")
+        self.wait_for(lambda: checkpoints(self.dir / "killed") or process.poll() is not None, "a checkpoint")
+        process.send_signal(signal.SIGINT)
+        process.wait()
+        if process.returncode == INTERRUPTED:
+            self.lasso("killed", *words, "--checkpoint-every", "1", "--resume")
+        self.assertEqual(self.checksum(self.dir / "whole"), self.checksum(self.dir / "killed"))
+
     def test_threads_do_not_change_the_model(self):
         sums = set()
         for threads in (1, 2, 4):
@@ -81,6 +111,9 @@ class Lasso(CommandLine):
         for data, words, code, text in ((self.data, ("--lambda", "-1"), USAGE, "lambda"),
                                         (self.data, ("--lambda", "0.1", "--path", "5"), USAGE, "--path"),
                                         (self.data, ("--l1-ratio", "2"), USAGE, "l1-ratio"),
+                                        (self.data, ("--cv", "5", "--lambda", "1"), USAGE, "--cv"),
+                                        (self.data, ("--cv", "1"), USAGE, "2 folds"),
+                                        (self.data, ("--cv", "601"), USAGE, "600"),
                                         (self.data, ("--staleness", "1"), USAGE, "--consistency bsp"),
                                         (self.data, ("--schedule", "rotation"), USAGE, "scheduled"),
                                         (table, (), USAGE, "--label"), (words_as_labels, (), DATA, "red")):
