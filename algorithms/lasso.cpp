@@ -23,11 +23,14 @@ namespace {
 AlgorithmInfo make_info() {
   AlgorithmInfo info;
   info.name = "lasso";
-  info.title = "linear regression with L1 or elastic-net penalty: Lasso, for one penalty or a path of them";
+  info.title = "linear or logistic regression with L1 or elastic-net penalty: Lasso, for one penalty or a path of them";
   info.objective =
       "1/(2n) |y - b0 - X b|^2 + lambda (r |b|_1 + (1 - r)/2 |b|^2), r = l1-ratio, on columns that are centred and "
       "scaled to variance 1 (1/n; not with --standardize=false), which is glmnet's objective; the intercept b0 carries "
-      "no penalty, coefficients are reported on the scale of the data. scikit-learn's alpha is lambda";
+      "no penalty, coefficients are reported on the scale of the data. scikit-learn's alpha is lambda. --family "
+      "binomial "
+      "puts the mean of log(1 + exp(-y (b0 + x.b))), y = -1 or 1, in the place of 1/(2n) |y - b0 - X b|^2; "
+      "scikit-learn's C is 1 / (lambda rows) then";
   info.method =
       "Coordinate descent on working sets: a round brings the gradients of columns that may matter up to date (each "
       "has a deadline in units of how far the residual moves), adds up the duality gap, and solves the problem on the "
@@ -37,7 +40,10 @@ AlgorithmInfo make_info() {
       "their worker and read what the pull before left, so the result equals a serial run's. Other schedulers move all "
       "columns in rounds of schedule, push and pull, in which no two columns depend on each other. --tolerance bounds "
       "the "
-      "gap against 1/(2n) |y - mean|^2. Without --lambda there is a path; the model kept is the best on --valid or the "
+      "gap against the objective of no columns. Classes are fitted by Newton steps: the quadratic model of the loss is "
+      "a "
+      "weighted Lasso on the working set. Without --lambda there is a path; the model kept is the best on --valid or "
+      "the "
       "choice of --cv, else the last. --cv deals the rows to folds from --seed and fits the path without each of them; "
       "a fold is a unit";
   info.reference =
@@ -45,7 +51,7 @@ AlgorithmInfo make_info() {
       "Tibshirani et al., JRSS-B 2012 (strong rules); Ndiaye et al., JMLR 2017 (gap safe screening); Massias, "
       "Gramfort, "
       "Salmon, ICML 2018 (working sets)";
-  info.data = "svmlight, CSV or .npy with --label; any numbers as labels";
+  info.data = "svmlight, CSV or .npy with --label; any numbers as labels, binomial: -1/1 or 0/1";
   info.metric = "rmse";
   info.smaller_is_better = true;
   info.schedules = {"scheduled"};
@@ -55,7 +61,10 @@ AlgorithmInfo make_info() {
 /// Which penalty cross-validation keeps.
 enum class CvRule { one_se, least };
 
+enum class Family { gaussian, binomial };
+
 struct LassoParams {
+  Family family = Family::gaussian;
   std::optional<double> lambda;
   std::int64_t path = 100;
   std::optional<double> path_ratio;
@@ -72,7 +81,11 @@ struct LassoParams {
 class Lasso final : public Algorithm {
  public:
   Lasso() : info_(make_info()), param_set_("lasso") {
-    param_set_.add("lambda", params_.lambda, "weight of the penalty; auto: a path of penalties", at_least(0))
+    param_set_
+        .add_choice("family", params_.family,
+                    "gaussian: numbers, by squared errors; binomial: two classes, by log-loss",
+                    {{"gaussian", Family::gaussian}, {"binomial", Family::binomial}})
+        .add("lambda", params_.lambda, "weight of the penalty; auto: a path of penalties", at_least(0))
         .add("path", params_.path, "penalties of the path, from the least that leaves nothing down", at_least(1))
         .add("path-ratio", params_.path_ratio,
              "smallest penalty of the path against the largest; auto: 1e-4, or 1e-2 with fewer rows than columns",
@@ -96,7 +109,7 @@ class Lasso final : public Algorithm {
         .add("select", params_.select, "sampled, cyclic, shuffle: coordinates of a round, at most", at_least(1))
         .add("max-corr", params_.max_corr,
              "sampled, cyclic, shuffle: two columns that correlate this much never move in one round", above_to(0, 1))
-        .add("label", params_.label, "CSV and .npy: column that holds the response, by name or number from 1");
+        .add("label", params_.label, "CSV and .npy: column that holds the response or class, by name or number from 1");
   }
 
   const AlgorithmInfo& info() const override { return info_; }
@@ -120,10 +133,13 @@ class Lasso final : public Algorithm {
   PathRequest path_request() const;
   void check_validation(const DataRequest& request) const;
   std::unique_ptr<CrossValidation> cross_validation(Engine& engine, WorkerId workers, std::uint64_t seed);
+  void load_valid(const DataRequest& request, Engine& engine);
   void drop_entries();
   std::uint64_t design_entries() const;
   void warn_of(const Design& design, Engine& engine) const;
-  RegressionScores held_out(const PathPoint& point, Engine& engine) const;
+  void take_classes(const DataRequest& request, Engine& engine);
+  bool is_binomial() const { return params_.family == Family::binomial; }
+  ValueList held_out(const PathPoint& point, Engine& engine) const;
   std::size_t choose(std::span<const PathPoint> points, Engine& engine) const;
 
   AlgorithmInfo info_;
@@ -132,6 +148,9 @@ class Lasso final : public Algorithm {
   SparseData train_;  ///< entries only until they are laid out
   std::optional<SparseData> valid_;
   std::uint64_t entries_ = 0;
+  BinaryLabels labels_;                     ///< binomial
+  std::vector<float> signs_, valid_signs_;  ///< binomial
+  bool has_intercept_ = true;
   std::optional<std::string> init_;
   PathRequest request_;
   std::unique_ptr<Design> design_;
@@ -148,6 +167,9 @@ void Lasso::check(const DataRequest& request) const {
     throw usage_error("--lambda is one penalty, --path many; say one of them");
   }
   check_validation(request);
+  if (is_binomial() && params_.scheduler != Scheduler::dynamic) {
+    throw usage_error("--family binomial needs --scheduler dynamic");
+  }
   for (const char* name : {"select", "max-corr"}) {
     if (params_.scheduler == Scheduler::dynamic && param_set_.was_set(name)) {
       throw usage_error(std::string("--") + name + " needs --scheduler sampled, cyclic or shuffle");
@@ -156,7 +178,10 @@ void Lasso::check(const DataRequest& request) const {
   if (!request.format.empty()) static_cast<void>(parse_format(request.format));
   if (!request.init) return;
   if (!params_.lambda) throw usage_error("--init needs --lambda: a path starts from nothing");
-  static_cast<void>(LassoModel(ModelReader(*request.init)));
+  const LassoModel start{ModelReader(*request.init)};
+  if (start.is_binomial() != is_binomial()) {
+    throw usage_error("--init: expected a model of --family " + param_set_.get("family") + ", got one of the other");
+  }
 }
 
 void Lasso::check_validation(const DataRequest& request) const {
@@ -170,6 +195,18 @@ void Lasso::check_validation(const DataRequest& request) const {
   if (params_.scheduler != Scheduler::dynamic) throw usage_error("--cv needs --scheduler dynamic");
 }
 
+void Lasso::take_classes(const DataRequest& request, Engine& engine) {
+  info_.metric = "log_loss";
+  labels_ = binary_labels(train_.labels, request.path);
+  signs_ = signs_of(train_.rows.labels, labels_, request.path);
+  if (valid_) valid_signs_ = signs_of(valid_->rows.labels, labels_, *request.valid);
+  const bool one_class = std::all_of(signs_.begin(), signs_.end(), [&](float s) { return s == signs_[0]; });
+  if (!one_class) return;
+  has_intercept_ = false;
+  engine.warn(request.path + ": all rows are of one class" +
+              (params_.intercept ? "; trained without an intercept, which would grow without end" : ""));
+}
+
 void Lasso::load(const DataRequest& request, Engine& engine) {
   check(request);
   init_ = request.init;
@@ -179,7 +216,12 @@ void Lasso::load(const DataRequest& request, Engine& engine) {
     throw usage_error("--cv: expected at most as many folds as rows (" + std::to_string(train_.rows.rows()) +
                       "), got " + std::to_string(params_.cv));
   }
-  if (!request.valid) return;
+  has_intercept_ = params_.intercept;
+  if (request.valid) load_valid(request, engine);
+  if (is_binomial()) take_classes(request, engine);
+}
+
+void Lasso::load_valid(const DataRequest& request, Engine& engine) {
   valid_ = read_labelled_rows(*request.valid, request.format, params_.label, engine);
   if (valid_->rows.column_count > train_.rows.column_count) {
     engine.warn(*request.valid + ": columns above " + std::to_string(train_.rows.column_count) +
@@ -254,11 +296,11 @@ void Lasso::warn_of(const Design& design, Engine& engine) const {
     engine.warn(std::to_string(unusable) + " of " + std::to_string(design.columns()) +
                 " columns have one value in all rows; their coefficients are 0");
   }
-  if (response_->square == 0) engine.warn("the response is constant, so all coefficients are 0");
+  if (response_->square == 0 && !is_binomial()) engine.warn("the response is constant, so all coefficients are 0");
   if (params_.lambda && *params_.lambda == 0) {
-    engine.warn(
-        "lambda 0 is least squares: no coefficient is 0, and there is no bound on the distance from the "
-        "minimum; --tolerance bounds the gradient instead");
+    engine.warn(std::string("lambda 0 is ") + (is_binomial() ? "plain logistic regression" : "least squares") +
+                ": no coefficient is 0, and there is no bound on the distance from the minimum; --tolerance bounds the "
+                "gradient instead");
   }
 }
 
@@ -267,9 +309,10 @@ Training Lasso::prepare(Engine& engine, WorkerId workers, std::uint64_t seed, co
     throw usage_error("lasso needs --consistency bsp: a round rests on the whole one before it");
   }
   request_ = path_request();
-  design_ = std::make_unique<Design>(train_.rows, params_.intercept, params_.standardize, kernels(engine.simd()),
+  design_ = std::make_unique<Design>(train_.rows, has_intercept_, params_.standardize, kernels(engine.simd()),
                                      engine.parallel_for_function());
-  response_ = std::make_unique<Response>(train_.rows.labels, params_.intercept);
+  response_ = is_binomial() ? std::make_unique<Response>(signs_, has_intercept_)
+                            : std::make_unique<Response>(train_.rows.labels, has_intercept_);
   warn_of(*design_, engine);
   std::vector<double> start;
   if (init_) start = standardised(LassoModel(ModelReader(*init_)).fitted().weights, *design_);
@@ -282,10 +325,9 @@ Training Lasso::prepare(Engine& engine, WorkerId workers, std::uint64_t seed, co
       *design_, *response_, request_, workers, std::move(start), rounds_.get(),
       [this, &engine](const PathPoint& point, Evaluation& out) {
         if (!valid_) return;
-        const RegressionScores scores = held_out(point, engine);
-        out.valid = scores.rmse;
-        out.extra.emplace_back("rmse", scores.rmse);
-        out.extra.emplace_back("valid_r2", scores.r2);
+        const ValueList scores = held_out(point, engine);
+        out.valid = number_in(scores, info_.metric);
+        for (const NamedValue& score : scores) out.extra.emplace_back(score.name, number_in(scores, score.name));
       },
       [this, &engine](std::span<const PathPoint> points) { return choose(points, engine); });
   schedule_ = std::make_unique<ScheduledSchedule>(
@@ -306,7 +348,7 @@ Training Lasso::prepare(Engine& engine, WorkerId workers, std::uint64_t seed, co
 std::unique_ptr<CrossValidation> Lasso::cross_validation(Engine& engine, WorkerId workers, std::uint64_t seed) {
   const auto folds = static_cast<std::uint32_t>(params_.cv);
   fold_of_ = deal_folds(train_.rows.rows(), folds, seed);
-  const FoldSetup setup{train_.rows, fold_of_,   params_.intercept, params_.standardize, kernels(engine.simd()),
+  const FoldSetup setup{train_.rows, fold_of_,   signs_, has_intercept_, params_.standardize, kernels(engine.simd()),
                         request_,    StopRules{}};
   return std::make_unique<CrossValidation>(*trainee_, setup, folds, workers);
 }
@@ -317,9 +359,12 @@ void Lasso::drop_entries() {
   train_.rows.starts.assign(1, 0);
 }
 
-RegressionScores Lasso::held_out(const PathPoint& point, Engine& engine) const {
-  const Fitted fitted = fitted_of(point, *design_, *response_);
-  return score(lasso::predict(valid_->rows, fitted, engine.parallel_for_function()), valid_->rows.labels);
+ValueList Lasso::held_out(const PathPoint& point, Engine& engine) const {
+  const std::vector<double> predicted =
+      lasso::predict(valid_->rows, fitted_of(point, *design_), engine.parallel_for_function());
+  if (is_binomial()) return class_scores(predicted, valid_signs_);
+  const RegressionScores scores = score(predicted, valid_->rows.labels);
+  return {{"rmse", scores.rmse}, {"valid_r2", scores.r2}};
 }
 
 /// The choice of cross-validation; the best on held-out rows, of equal ones the one with the largest penalty; else the
@@ -332,14 +377,15 @@ std::size_t Lasso::choose(std::span<const PathPoint> points, Engine& engine) con
   if (validation_ != nullptr) engine.warn("cross-validation is not finished; the model is the last point of the path");
   if (!valid_) return points.size() - 1;
   std::vector<double> errors;
-  for (const PathPoint& point : points) errors.push_back(held_out(point, engine).rmse);
+  for (const PathPoint& point : points) errors.push_back(number_in(held_out(point, engine), info_.metric));
   return static_cast<std::size_t>(std::min_element(errors.begin(), errors.end()) - errors.begin());
 }
 
 void Lasso::write_model(ModelWriter& writer, Engine&) const {
   write_lasso_model(writer,
                     {*design_, *response_, request_, params_.standardize, trainee_->points(), trainee_->chosen(),
-                     trainee_->certificate(), validation_ != nullptr ? validation_->table() : nullptr});
+                     trainee_->certificate(), is_binomial() ? std::optional(labels_) : std::nullopt,
+                     validation_ != nullptr ? validation_->table() : nullptr});
 }
 
 }  // namespace

@@ -1,9 +1,13 @@
 #include "algorithms/lasso_certificate.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
+#include "algorithms/lasso_logistic.h"
+#include "engine/data/portable_math.h"
 #include "engine/reduce.h"
 
 namespace orrery::lasso {
@@ -29,7 +33,8 @@ Part add(const Part& a, const Part& b) {
 
 }  // namespace
 
-Response::Response(std::span<const double> labels, bool has_intercept) : values(labels.begin(), labels.end()) {
+Response::Response(std::span<const double> labels, bool with_intercept)
+    : values(labels.begin(), labels.end()), has_intercept(with_intercept) {
   const auto n = static_cast<double>(labels.size());
   if (has_intercept) {
     for (const double y : labels) mean += y / n;
@@ -42,8 +47,23 @@ Response::Response(std::span<const double> labels, bool has_intercept) : values(
   square = sum / n;
 }
 
-Certificate certify(const Design& design, const Response& response, std::span<const double> coefficients,
-                    Penalty penalty, const ParallelFor& parallel) {
+Response::Response(std::vector<float> classes, bool with_intercept)
+    : Response(std::vector<double>(classes.begin(), classes.end()), with_intercept) {
+  signs = std::move(classes);
+  for (double& y : values) y *= 0.5;
+  mean = 0.5 * (1 + mean);
+  square *= 0.25;
+}
+
+double empty_objective(const Response& response) {
+  if (response.signs.empty()) return 0.5 * response.square;
+  return response.has_intercept ? coin_entropy(response.mean) : portable_log(2.0);
+}
+
+namespace {
+
+Certificate certify_squares(const Design& design, const Response& response, std::span<const double> coefficients,
+                            Penalty penalty, const ParallelFor& parallel) {
   Residual residual;
   design.rebuild(response.values, coefficients, residual);
   std::vector<Part> parts((design.columns() + kColumnsEach - 1) / kColumnsEach);
@@ -65,6 +85,80 @@ Certificate certify(const Design& design, const Response& response, std::span<co
   const bool is_penalised = penalty.l1 > 0 || penalty.l2 > 0;
   out.gap = is_penalised ? out.objective - dual_value(all.sums, penalty) : std::numeric_limits<double>::quiet_NaN();
   return out;
+}
+
+/// What rows of one class have of wrong probability, as a residual: 0 for rows of the other one.
+struct ClassPull {
+  Residual residual;
+  double scale = 1;  ///< that makes it a point of the dual, beside an intercept
+};
+
+/// Wrong probabilities by class, negative first. The class that has more of them is scaled down to the other, for the
+/// dual asks for Σ b_i y_i = 0 beside an intercept.
+std::array<ClassPull, 2> pulls_of(std::span<const double> margins, const Response& response) {
+  std::array<ClassPull, 2> pulls;
+  for (ClassPull& pull : pulls) pull.residual.raw.assign(margins.size(), 0.0);
+  for (std::size_t i = 0; i < margins.size(); ++i) {
+    Residual& residual = pulls[response.signs[i] > 0 ? 1 : 0].residual;
+    residual.raw[i] = logistic_row(margins[i], double{response.signs[i]}).wrong;
+    residual.sum += residual.raw[i];
+  }
+  if (!response.has_intercept) return pulls;
+  const double least = std::min(pulls[0].residual.sum, pulls[1].residual.sum);
+  for (ClassPull& pull : pulls) pull.scale = pull.residual.sum > 0 ? least / pull.residual.sum : 0.0;
+  return pulls;
+}
+
+Certificate certify_classes(const Design& design, const Response& response, std::span<const double> coefficients,
+                            double intercept, Penalty penalty, const ParallelFor& parallel) {
+  Residual fit{std::vector<double>(design.rows(), intercept), 0};
+  for (std::uint32_t j = 0; j < design.columns(); ++j) {
+    if (coefficients[j] == 0) continue;
+    design.subtract(j, -coefficients[j], fit);
+    const double constant = coefficients[j] * design.mean(j) * design.inverse_scale(j);
+    for (double& margin : fit.raw) margin -= constant;
+  }
+  const std::array<ClassPull, 2> pulls = pulls_of(fit.raw, response);
+  std::vector<Part> parts((design.columns() + kColumnsEach - 1) / kColumnsEach);
+  parallel(parts.size(), [&](std::size_t part) {
+    const std::size_t first = part * kColumnsEach, last = std::min<std::size_t>(design.columns(), first + kColumnsEach);
+    for (std::size_t column = first; column < last; ++column) {
+      const auto j = static_cast<std::uint32_t>(column);
+      if (!design.is_usable(j)) continue;
+      const double down = design.gradient(j, pulls[0].residual), up = design.gradient(j, pulls[1].residual);
+      const double pull = pulls[1].scale * up - pulls[0].scale * down;
+      parts[part].sums.add_coefficient(coefficients[j], pull);
+      parts[part].sums.add_inactive(pull, pull, penalty);
+      parts[part].subgradient += squared_subgradient(coefficients[j], down - up, penalty);
+    }
+  });
+  const Part all = tree_combine(std::span{parts}, add);
+  const double per_row = 1.0 / static_cast<double>(design.rows());
+  const double of_intercept = response.has_intercept ? per_row * (pulls[0].residual.sum - pulls[1].residual.sum) : 0.0;
+  const auto dual_at = [&](double t) {
+    double sum = 0;
+    for (const ClassPull& pull : pulls) {
+      for (const double b : pull.residual.raw) sum += coin_entropy(t * pull.scale * b);
+    }
+    return sum * per_row;
+  };
+  Certificate out;
+  out.objective = mean_log_loss(fit.raw, response.signs) + penalised(all.sums, penalty);
+  out.gradient = std::sqrt(all.subgradient + of_intercept * of_intercept);
+  out.gap = std::numeric_limits<double>::quiet_NaN();
+  if (!(penalty.l1 > 0 || penalty.l2 > 0)) return out;
+  double dual = dual_at(all.sums.largest > penalty.l1 ? penalty.l1 / all.sums.largest : 1.0);
+  if (penalty.l2 > 0) dual = std::max(dual, dual_at(1) - 0.5 * all.sums.beyond / penalty.l2);
+  out.gap = out.objective - dual;
+  return out;
+}
+
+}  // namespace
+
+Certificate certify(const Design& design, const Response& response, std::span<const double> coefficients,
+                    double intercept, Penalty penalty, const ParallelFor& parallel) {
+  return response.signs.empty() ? certify_squares(design, response, coefficients, penalty, parallel)
+                                : certify_classes(design, response, coefficients, intercept, penalty, parallel);
 }
 
 }  // namespace orrery::lasso

@@ -14,14 +14,21 @@ namespace orrery::lasso {
 /// The response as it is fitted: y, less its mean when there is an intercept.
 struct Response {
   Response(std::span<const double> labels, bool has_intercept);
+  /// Two classes, −1 and 1, that count as 0 and 1.
+  Response(std::vector<float> classes, bool has_intercept);
+  std::vector<float> signs;  ///< of classes; else empty
   std::vector<double> values;
   double mean = 0;  ///< 0 without an intercept
-  double square;    ///< |values|² / n: twice the objective of coefficients that are all 0
+  bool has_intercept = true;
+  double square;  ///< |values|² / n: twice the objective of coefficients that are all 0
 };
 
-/// Objective, gap and norm of the least subgradient at `coefficients`, standardised, by column. The gap is NaN without
-/// a penalty: there is no such bound. Cost: a pass over the data.
+/// Objective, gap and norm of the least subgradient at `coefficients`, standardised, by column, and an intercept beside
+/// centred columns (the mean of the response, for squared errors). The gap is NaN without a penalty: there is no such
+/// bound. Cost: a pass over the data, or two for classes.
 Certificate certify(const Design& design, const Response& response, std::span<const double> coefficients,
-                    Penalty penalty, const ParallelFor& parallel);
+                    double intercept, Penalty penalty, const ParallelFor& parallel);
+/// The objective of coefficients that are all 0.
+double empty_objective(const Response& response);
 
 }  // namespace orrery::lasso

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace orrery::lasso {
 namespace {
@@ -16,6 +17,7 @@ Design::Design(const SparseRows& rows, bool has_intercept, bool standardise, con
     : kernels_(&kernels),
       rows_(rows.rows()),
       per_row_(1.0 / static_cast<double>(rows.rows())),
+      mass_(static_cast<double>(rows.rows())),
       has_intercept_(has_intercept),
       mean_(rows.column_count, 0.0),
       inverse_scale_(rows.column_count, 0.0),
@@ -29,6 +31,48 @@ Design::Design(const SparseRows& rows, bool has_intercept, bool standardise, con
     const std::size_t first = part * kColumnsEach, last = std::min<std::size_t>(columns(), first + kColumnsEach);
     for (std::size_t j = first; j < last; ++j) describe(static_cast<std::uint32_t>(j), standardise);
   });
+}
+
+Design::Design(const Design& of, std::span<const std::uint32_t> columns, std::span<const double> weights)
+    : kernels_(of.kernels_), rows_(of.rows_), per_row_(of.per_row_), mass_(0), has_intercept_(of.has_intercept_) {
+  std::vector<double> roots;
+  roots.reserve(weights.size());
+  for (const double w : weights) {
+    roots.push_back(std::sqrt(w));
+    mass_ += w;
+  }
+  if (!of.is_dense()) start_.assign(1, 0);
+  for (const std::uint32_t j : columns) take_weighted(of.view(j), of.inverse_scale(j), weights, roots);
+}
+
+void Design::correct(std::span<const double> gradients, const Residual& r) {
+  std::vector<double> correction;
+  for (std::uint32_t j = 0; j < columns(); ++j) correction.push_back(gradients[j] - gradient(j, r));
+  correction_ = std::move(correction);
+}
+
+void Design::take_weighted(const ColumnView& x, double inverse_scale, std::span<const double> weights,
+                           std::span<const double> roots) {
+  const auto at = [&](std::size_t i) { return x.values == nullptr ? 1.0 : double{x.values[i]}; };
+  const auto row = [&](std::size_t i) { return x.rows == nullptr ? i : std::size_t{x.rows[i]}; };
+  double sum = 0, seen = 0;
+  for (std::size_t i = 0; i < x.count; ++i) {
+    sum += weights[row(i)] * at(i);
+    seen += weights[row(i)];
+  }
+  const double mean = has_intercept_ ? sum / mass_ : 0.0;
+  const bool is_whole = x.rows == nullptr;  // then the mean is taken out at once
+  double spread = is_whole ? 0.0 : std::max(mass_ - seen, 0.0) * mean * mean;
+  for (std::size_t i = 0; i < x.count; ++i) {
+    const double centred = at(i) - mean;
+    spread += weights[row(i)] * centred * centred;
+    value_.push_back(static_cast<float>(roots[row(i)] * (is_whole ? centred : at(i))));
+    if (!is_whole) row_.push_back(x.rows[i]);
+  }
+  if (!is_whole) start_.push_back(row_.size());
+  mean_.push_back(is_whole ? 0.0 : mean);
+  inverse_scale_.push_back(inverse_scale);
+  curvature_.push_back(spread * per_row_ * inverse_scale * inverse_scale);
 }
 
 bool Design::is_worth_dense(const SparseRows& rows) {
@@ -107,7 +151,7 @@ void Design::recentre(Residual& r) const {
 
 double Design::mean_square(const Residual& r) const {
   const double square = kernels_->squares(r.raw.data(), r.raw.size());
-  return has_intercept_ ? (square - r.sum * r.sum * per_row_) * per_row_ : square * per_row_;
+  return has_intercept_ ? (square - r.sum * r.sum / mass_) * per_row_ : square * per_row_;
 }
 
 double Design::product(std::uint32_t j, std::uint32_t k, std::span<double> scratch) const {
@@ -119,7 +163,7 @@ double Design::product(std::uint32_t j, std::uint32_t k, std::span<double> scrat
   } else {
     for (std::size_t i = 0; i < x.count; ++i) scratch[x.rows[i]] = 0;
   }
-  return (raw * per_row_ - mean_[j] * mean_[k]) * inverse_scale_[j] * inverse_scale_[k];
+  return (raw * per_row_ - product_of_means(j, k)) * inverse_scale_[j] * inverse_scale_[k];
 }
 
 std::vector<std::uint32_t> Design::deal(std::uint32_t parts) const {

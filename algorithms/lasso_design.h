@@ -30,6 +30,15 @@ class Design {
   Design(const SparseRows& rows, bool has_intercept, bool standardise, const Kernels& kernels,
          const ParallelFor& parallel);
 
+  /// Some columns of another design, numbered anew, with every row times the root of its weight (> 0): those of a
+  /// weighted Lasso. They are centred by the weighted means and keep their scales. A residual is as long as before;
+  /// true values are raw_i − root_i · sum / (sum of the weights), where the sum has the roots as factors.
+  Design(const Design& of, std::span<const std::uint32_t> columns, std::span<const double> weights);
+
+  /// Of a weighted design: a constant for each column that makes its gradient at `r` what is given. Its values are in
+  /// single precision, and would move the minimum by their rounding.
+  void correct(std::span<const double> gradients, const Residual& r);
+
   /// Whether columns are kept with their zeros.
   static bool is_worth_dense(const SparseRows& rows);
 
@@ -50,13 +59,14 @@ class Design {
 
   /// x̃_j·r / n. Cost: length(j).
   double gradient(std::uint32_t j, const Residual& r) const {
-    return (kernels_->dot(view(j), r.raw.data()) - mean_[j] * r.sum) * inverse_scale_[j] * per_row_;
+    const double slope = (kernels_->dot(view(j), r.raw.data()) - mean_[j] * r.sum) * inverse_scale_[j] * per_row_;
+    return correction_.empty() ? slope : slope + correction_[j];
   }
   /// r −= step x̃_j. Cost: length(j).
   void subtract(std::uint32_t j, double step, Residual& r) const {
     const double raw_step = step * inverse_scale_[j];
     kernels_->add(view(j), -raw_step, r.raw.data());
-    r.sum -= raw_step * mean_[j] * static_cast<double>(rows_);
+    r.sum -= raw_step * mean_[j] * mass_;
   }
   /// The residual of coefficients (standardised, by column), from the beginning. `response`: y, less its mean when
   /// there is an intercept.
@@ -67,6 +77,9 @@ class Design {
   double mean_square(const Residual& r) const;
   /// x̃_j·x̃_k / n; `scratch` is as long as a column and all 0 before and after. Cost: both lengths.
   double product(std::uint32_t j, std::uint32_t k, std::span<double> scratch) const;
+
+  /// What the means of two columns take from the product of their raw values, by row.
+  double product_of_means(std::uint32_t j, std::uint32_t k) const { return mean_[j] * mean_[k] * mass_ * per_row_; }
 
   ColumnView view(std::uint32_t j) const {
     if (is_dense()) return {nullptr, value_.data() + j * rows_, static_cast<std::size_t>(rows_)};
@@ -83,15 +96,19 @@ class Design {
   void take_sparse(const SparseRows& rows);
   void take_dense(const SparseRows& rows);
   void describe(std::uint32_t j, bool standardise);
+  void take_weighted(const ColumnView& x, double inverse_scale, std::span<const double> weights,
+                     std::span<const double> roots);
 
   const Kernels* kernels_;
   std::uint64_t rows_;
   double per_row_;
+  double mass_;  ///< of the rows' weights, which are 1 but for a weighted design
   bool has_intercept_;
   std::vector<std::uint64_t> start_;  ///< sparse
   std::vector<std::uint32_t> row_;    ///< sparse
   std::vector<float> value_;          ///< dense: column after column; sparse: empty when all are 1
   std::vector<double> mean_, inverse_scale_, curvature_;
+  std::vector<double> correction_;  ///< empty: none
 };
 
 }  // namespace orrery::lasso

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "algorithms/lasso_logistic.h"
 #include "algorithms/lasso_model.h"
 #include "algorithms/lasso_state.h"
 
@@ -28,6 +29,14 @@ SparseRows rows_of(const FoldSetup& setup, std::uint32_t fold, bool is_inside) {
   return some;
 }
 
+std::vector<float> signs_in(const FoldSetup& setup, std::uint32_t fold, bool is_inside) {
+  std::vector<float> some;
+  for (std::size_t r = 0; r < setup.signs.size(); ++r) {
+    if ((setup.fold_of[r] == fold) == is_inside) some.push_back(setup.signs[r]);
+  }
+  return some;
+}
+
 std::string prefix_of(std::size_t fold) { return "fold-" + std::to_string(fold) + "/"; }
 
 }  // namespace
@@ -35,7 +44,8 @@ std::string prefix_of(std::size_t fold) { return "fold-" + std::to_string(fold) 
 Fold::Fold(const FoldSetup& setup, std::uint32_t fold) : setup_(setup), fold_(fold) {
   const SparseRows outside = rows_of(setup, fold, false);
   design_ = std::make_unique<Design>(outside, setup.has_intercept, setup.standardise, setup.kernels, serial_for);
-  response_ = std::make_unique<Response>(outside.labels, setup.has_intercept);
+  response_ = setup.signs.empty() ? std::make_unique<Response>(outside.labels, setup.has_intercept)
+                                  : std::make_unique<Response>(signs_in(setup, fold, false), setup.has_intercept);
   trainee_ = std::make_unique<LassoTrainee>(*design_, *response_, setup.request, 1, std::vector<double>{}, nullptr,
                                             LassoTrainee::Report{}, LassoTrainee::Choose{});
   trainee_->take_stop_rules(setup.stop);
@@ -49,10 +59,12 @@ void Fold::step() {
 
 void Fold::judge() {
   const SparseRows inside = rows_of(setup_, fold_, true);
+  const std::vector<float> signs = signs_in(setup_, fold_, true);
   errors_.clear();
   for (const PathPoint& point : trainee_->points()) {
-    const double error = score(predict(inside, fitted_of(point, *design_, *response_), serial_for), inside.labels).rmse;
-    errors_.push_back(error * error);
+    const std::vector<double> predicted = predict(inside, fitted_of(point, *design_), serial_for);
+    const double rmse = signs.empty() ? score(predicted, inside.labels).rmse : 0.0;
+    errors_.push_back(signs.empty() ? rmse * rmse : mean_log_loss(predicted, signs));
   }
   errors_.resize(setup_.request.lambdas.size(), errors_.back());
 }

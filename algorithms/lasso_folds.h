@@ -27,6 +27,7 @@ namespace orrery::lasso {
 struct FoldSetup {
   const SparseRows& rows;  ///< of the training, all of them
   std::span<const std::uint32_t> fold_of;
+  std::span<const float> signs;  ///< of the rows, binomial; else empty
   bool has_intercept = true, standardise = true;
   const Kernels& kernels;
   PathRequest request;  ///< with the lambdas of the path
@@ -41,8 +42,8 @@ class Fold {
   /// Goes on until one more penalty is done. Serial.
   void step();
   bool is_done() const { return trainee_->is_done(); }
-  /// Mean squared error on the fold's rows, by lambda; penalties that were no longer needed have the last one's. When
-  /// it is done.
+  /// Mean squared error, or log-loss, on the fold's rows, by lambda; penalties that were no longer needed have the last
+  /// one's. When it is done.
   std::vector<double> errors() const { return errors_; }
 
   void save(std::vector<StateSection>& sections, const std::string& prefix) const;

@@ -28,10 +28,13 @@ struct GapSums {
 
   /// A column's share of all but the square.
   void add(double coefficient, double gradient, Penalty penalty) {
+    add_coefficient(coefficient, gradient);
+    add_inactive(gradient - penalty.l2 * coefficient, gradient, penalty);
+  }
+  void add_coefficient(double coefficient, double gradient) {
     product += coefficient * gradient;
     absolute += std::abs(coefficient);
     norm += coefficient * coefficient;
-    add_inactive(gradient - penalty.l2 * coefficient, gradient, penalty);
   }
   /// The same of a column whose coefficient is 0, but for products.
   void add_inactive(double slope, double gradient, Penalty penalty) {
@@ -41,8 +44,13 @@ struct GapSums {
   }
 };
 
+/// The penalty's share of P.
+inline double penalised(const GapSums& sums, Penalty penalty) {
+  return penalty.l1 * sums.absolute + 0.5 * penalty.l2 * sums.norm;
+}
+
 inline double primal_value(const GapSums& sums, Penalty penalty) {
-  return 0.5 * sums.square + penalty.l1 * sums.absolute + 0.5 * penalty.l2 * sums.norm;
+  return 0.5 * sums.square + penalised(sums, penalty);
 }
 
 /// The multiple of the residual that is the best feasible dual point.

@@ -12,6 +12,15 @@ constexpr std::size_t kPanel = 512;  // rows that are standardised at a time: a 
 
 }  // namespace
 
+bool is_worth_products(const Design& design, std::span<const std::uint32_t> working) {
+  constexpr std::uint64_t kLongAgainstNumber = 16;
+  if (working.size() > Gram::kMostSlots) return false;
+  if (design.is_dense()) return true;
+  std::uint64_t entries = 0;
+  for (const std::uint32_t j : working) entries += design.length(j);
+  return entries >= kLongAgainstNumber * working.size() * working.size();
+}
+
 Gram::Gram(const Design& design) : design_(design), slot_(design.columns(), kNoSlot) {}
 
 std::uint64_t Gram::admit(std::span<const std::uint32_t> columns) {
@@ -115,8 +124,7 @@ void Gram::fill_sparse(std::size_t first, std::size_t last, std::span<double> sc
     for (std::size_t b = 0; b <= a; ++b) {
       const std::uint32_t k = columns_[b];
       const double raw = design_.kernels().dot(design_.view(k), scratch.data());
-      set(a, b,
-          (raw * per_row - design_.mean(j) * design_.mean(k)) * design_.inverse_scale(j) * design_.inverse_scale(k));
+      set(a, b, (raw * per_row - design_.product_of_means(j, k)) * design_.inverse_scale(j) * design_.inverse_scale(k));
     }
     for (std::size_t i = 0; i < x.count; ++i) scratch[x.rows[i]] = 0;
   }

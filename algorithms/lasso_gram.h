@@ -54,6 +54,9 @@ class Gram {
   std::size_t capacity_ = 0, filled_ = 0;
 };
 
+/// A row of products for every column of a working set: whether columns are long enough against their number.
+bool is_worth_products(const Design& design, std::span<const std::uint32_t> working);
+
 /// The quadratic model on slots. Coefficients and gradients are by slot; the gradient need be right on `working` only.
 class GramDescent {
  public:

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "algorithms/feature_rows.h"
+#include "algorithms/lasso_logistic.h"
 #include "engine/engine.h"
 #include "engine/error.h"
 #include "engine/params.h"
@@ -13,7 +14,7 @@
 namespace orrery::lasso {
 namespace {
 
-constexpr std::size_t kConstants = 8;
+constexpr std::size_t kConstants = 11;
 
 std::string table_line(std::span<const double> row) {
   std::string line;
@@ -38,10 +39,10 @@ void write_validation(ModelWriter& writer, const CvTable& table) {
 
 }  // namespace
 
-Fitted fitted_of(const PathPoint& point, const Design& design, const Response& response) {
+Fitted fitted_of(const PathPoint& point, const Design& design) {
   Fitted fitted;
   fitted.weights.assign(design.columns(), 0.0);
-  fitted.intercept = response.mean;
+  fitted.intercept = point.intercept;
   for (std::size_t i = 0; i < point.columns.size(); ++i) {
     const std::uint32_t j = point.columns[i];
     fitted.weights[j] = point.coefficients[i] * design.inverse_scale(j);
@@ -69,6 +70,12 @@ RegressionScores score(std::span<const double> predicted, std::span<const double
   return {std::sqrt(errors / n), distances > 0 ? 1 - errors / distances : std::numeric_limits<double>::quiet_NaN()};
 }
 
+ValueList class_scores(std::span<const double> margins, std::span<const float> signs) {
+  const std::vector<float> rounded(margins.begin(), margins.end());
+  const BinaryScores scores = orrery::score(rounded, signs);
+  return {{"log_loss", mean_log_loss(margins, signs)}, {"accuracy", scores.accuracy}, {"auc", scores.auc}};
+}
+
 std::vector<double> predict(const SparseRows& rows, const Fitted& fitted, const ParallelFor& parallel) {
   std::vector<double> predicted(rows.rows(), fitted.intercept);
   for_row_pieces(rows.rows(), parallel, [&](std::size_t, std::uint64_t first, std::uint64_t last) {
@@ -84,7 +91,7 @@ std::vector<double> predict(const SparseRows& rows, const Fitted& fitted, const 
 
 void write_lasso_model(ModelWriter& writer, const ModelParts& parts) {
   const PathPoint& chosen = parts.points[parts.chosen];
-  const Fitted fitted = fitted_of(chosen, parts.design, parts.response);
+  const Fitted fitted = fitted_of(chosen, parts.design);
   const std::array<double, kConstants> constants{fitted.intercept,
                                                  parts.design.has_intercept() ? 1.0 : 0.0,
                                                  parts.is_standardised ? 1.0 : 0.0,
@@ -92,14 +99,17 @@ void write_lasso_model(ModelWriter& writer, const ModelParts& parts) {
                                                  parts.request.l1_ratio,
                                                  parts.certificate.objective,
                                                  parts.certificate.gradient,
-                                                 parts.certificate.gap};
+                                                 parts.certificate.gap,
+                                                 parts.labels ? 1.0 : 0.0,
+                                                 parts.labels ? parts.labels->negative : 0.0,
+                                                 parts.labels ? parts.labels->positive : 0.0};
   std::vector<double> path, values;
   std::vector<std::uint64_t> starts{0};
   std::vector<std::uint32_t> columns;
   std::vector<std::string> table{"lambda\tintercept\tnonzeros\tobjective\tgap\texplained"};
   if (parts.validation != nullptr) table[0] += "\tcv_error\tcv_se\tcv_choice";
   for (const PathPoint& point : parts.points) {
-    const Fitted here = fitted_of(point, parts.design, parts.response);
+    const Fitted here = fitted_of(point, parts.design);
     const std::array row{point.lambda,    here.intercept, static_cast<double>(point.columns.size()),
                          point.objective, point.gap,      point.explained};
     path.insert(path.end(), row.begin(), row.end());
@@ -141,6 +151,7 @@ LassoModel::LassoModel(const ModelReader& reader)
   l1_ratio_ = constants[4];
   penalty_ = {constants[3] * l1_ratio_, constants[3] * (1 - l1_ratio_)};
   certificate_ = {constants[5], constants[6], constants[7]};
+  if (constants[8] != 0) labels_ = BinaryLabels{constants[9], constants[10]};
   read_validation(reader);
 }
 
@@ -174,16 +185,23 @@ Check LassoModel::check_validation() const {
 void LassoModel::predict(const std::string& data, const std::string& format, Engine& engine, std::ostream& out) const {
   const SparseData read_data = read(data, format, engine);
   for (const double value : lasso::predict(read_data.rows, fitted_, engine.parallel_for_function())) {
-    out << shortest_text(value) << '\n';
+    out << shortest_text(is_binomial() ? 1 - logistic_row(value, 1).wrong : value) << '\n';
   }
 }
 
 ValueList LassoModel::evaluate(const std::string& data, const std::string& format, Engine& engine) const {
   const SparseData read_data = read(data, format, engine);
-  const RegressionScores scores =
-      score(lasso::predict(read_data.rows, fitted_, engine.parallel_for_function()), read_data.rows.labels);
+  const std::vector<double> predicted = lasso::predict(read_data.rows, fitted_, engine.parallel_for_function());
+  const auto rows = static_cast<std::int64_t>(read_data.rows.rows());
+  if (is_binomial()) {
+    ValueList scores = class_scores(predicted, signs_of(read_data.rows.labels, *labels_, data));
+    if (std::isnan(number_in(scores, "auc"))) engine.warn(data + ": all rows are of one class, so there is no AUC");
+    scores.push_back({"rows", rows});
+    return scores;
+  }
+  const RegressionScores scores = score(predicted, read_data.rows.labels);
   if (std::isnan(scores.r2)) engine.warn(data + ": all responses are the same, so there is no R2");
-  return {{"rmse", scores.rmse}, {"r2", scores.r2}, {"rows", static_cast<std::int64_t>(read_data.rows.rows())}};
+  return {{"rmse", scores.rmse}, {"r2", scores.r2}, {"rows", rows}};
 }
 
 bool LassoModel::is_finite() const {
@@ -195,27 +213,41 @@ Design LassoModel::design_of(const SparseData& data, Engine& engine) const {
   return {data.rows, has_intercept_, is_standardised_, kernels(engine.simd()), engine.parallel_for_function()};
 }
 
-Certificate LassoModel::certify_on(const SparseData& data, const std::string&, Engine& engine) const {
-  const Design design = design_of(data, engine);
-  const Response response(data.rows.labels, has_intercept_);
-  return certify(design, response, standardised(fitted_.weights, design), penalty_, engine.parallel_for_function());
+Response LassoModel::response_of(const SparseData& data, const std::string& path) const {
+  return is_binomial() ? Response(signs_of(data.rows.labels, *labels_, path), has_intercept_)
+                       : Response(data.rows.labels, has_intercept_);
+}
+
+Certificate LassoModel::certify_weights(const Design& design, const Response& response, const Fitted& fitted,
+                                        Penalty penalty, Engine& engine) const {
+  double intercept = fitted.intercept;  // beside centred columns
+  for (std::uint32_t j = 0; j < design.columns(); ++j) {
+    if (fitted.weights[j] != 0) intercept += fitted.weights[j] * design.mean(j);
+  }
+  return certify(design, response, standardised(fitted.weights, design), intercept, penalty,
+                 engine.parallel_for_function());
+}
+
+Certificate LassoModel::certify_on(const SparseData& data, const std::string& path, Engine& engine) const {
+  return certify_weights(design_of(data, engine), response_of(data, path), fitted_, penalty_, engine);
 }
 
 /// The gap of every point of the path, against what the path says.
-std::vector<Check> LassoModel::more_checks(const SparseData& data, Engine& engine) const {
+std::vector<Check> LassoModel::more_checks(const SparseData& data, const std::string& path, Engine& engine) const {
   constexpr double kSame = 1e-9;
   const Design design = design_of(data, engine);
-  const Response response(data.rows.labels, has_intercept_);
-  const double empty = 0.5 * response.square;
+  const Response response = response_of(data, path);
+  const double empty = empty_objective(response);
   double worst = 0;
   std::size_t wrong = 0;
   for (std::size_t k = 0; k + 1 < path_starts_.size(); ++k) {
-    std::vector<double> weights(columns(), 0.0);
-    for (std::uint64_t i = path_starts_[k]; i < path_starts_[k + 1]; ++i) weights[path_columns_[i]] = path_values_[i];
+    Fitted here{std::vector<double>(columns(), 0.0), path_[k * kPathColumns + 1]};
+    for (std::uint64_t i = path_starts_[k]; i < path_starts_[k + 1]; ++i) {
+      here.weights[path_columns_[i]] = path_values_[i];
+    }
     const double lambda = path_[k * kPathColumns], said = path_[k * kPathColumns + 4];
     const Penalty penalty{lambda * l1_ratio_, lambda * (1 - l1_ratio_)};
-    const Certificate found =
-        certify(design, response, standardised(weights, design), penalty, engine.parallel_for_function());
+    const Certificate found = certify_weights(design, response, here, penalty, engine);
     const double gap = empty > 0 ? found.gap / empty : 0.0;
     const bool is_bounded = !std::isnan(gap);
     if (is_bounded) worst = std::max(worst, gap);

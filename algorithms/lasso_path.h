@@ -36,9 +36,10 @@ std::vector<Stage> stages_of(const PathRequest& request, double largest, bool is
 /// A solution, as it was left.
 struct PathPoint {
   double lambda = 0, objective = 0, gap = 0;  ///< gap: against the objective of the empty model
-  double explained = 0;                       ///< share of the response's variance
+  double explained = 0;                       ///< share of the empty model's loss
   std::vector<std::uint32_t> columns;         ///< whose coefficients are not 0, ascending
   std::vector<double> coefficients;           ///< standardised
+  double intercept = 0;                       ///< beside centred columns
 };
 
 }  // namespace orrery::lasso

@@ -26,6 +26,7 @@ LassoTrainee::LassoTrainee(const Design& design, const Response& response, PathR
                            std::vector<double> start, Rounds* rounds, Report report, Choose choose)
     : design_(design),
       response_(response),
+      empty_objective_(empty_objective(response)),
       request_(request),
       rounds_(rounds),
       report_(std::move(report)),
@@ -37,8 +38,22 @@ LassoTrainee::LassoTrainee(const Design& design, const Response& response, PathR
   for (std::uint32_t j = 0; j < design.columns(); ++j) {
     if (!design.is_usable(j)) coefficients_[j] = 0;
   }
-  design_.rebuild(response_.values, coefficients_, residual_);
+  if (!response_.signs.empty()) logistic_ = std::make_unique<LogisticFit>(design_, response_.signs);
+  rebuild();
   residual_before_ = residual_.raw;
+}
+
+void LassoTrainee::rebuild() {
+  if (logistic_ != nullptr) {
+    logistic_->rebuild(coefficients_, residual_);
+  } else {
+    design_.rebuild(response_.values, coefficients_, residual_);
+  }
+}
+
+/// Of the present point, without the penalty.
+double LassoTrainee::loss() const {
+  return logistic_ != nullptr ? logistic_->loss() : 0.5 * design_.mean_square(residual_);
 }
 
 void LassoTrainee::pick(Clock clock, std::span<std::vector<std::uint32_t>> bins) {
@@ -139,7 +154,6 @@ void LassoTrainee::start_path() {
   const bool is_cold = std::all_of(coefficients_.begin(), coefficients_.end(), [](double b) { return b == 0; });
   state_.is_long_way = design_.is_dense() && is_cold ? 1 : 0;
   stages_ = stages_of(request_, state_.largest, state_.is_long_way != 0);
-  state_.dual = -kInfinity;
   state_.least_gap = kInfinity;
   state_.due = due_of(0);
 }
@@ -157,8 +171,12 @@ std::vector<std::uint32_t> LassoTrainee::listed() const {
 // Columns that are not listed are below the threshold of the scores, whatever they are.
 GapSums LassoTrainee::sums_of(std::span<const std::uint32_t> candidates, Penalty penalty) const {
   GapSums sums;
-  sums.square = design_.mean_square(residual_);
-  for (const std::uint32_t j : candidates) sums.add(coefficients_[j], scores_.gradient(j), penalty);
+  if (logistic_ == nullptr) sums.square = design_.mean_square(residual_);
+  for (const std::uint32_t j : candidates) {
+    const double gradient = scores_.gradient(j);
+    sums.add_coefficient(coefficients_[j], gradient);
+    sums.add_inactive(logistic_ == nullptr ? gradient - penalty.l2 * coefficients_[j] : gradient, gradient, penalty);
+  }
   sums.largest = std::max(sums.largest, std::min(state_.due, state_.largest * request_.l1_ratio));
   if (state_.due > penalty.l1) sums.beyond = kInfinity;
   return sums;
@@ -168,16 +186,16 @@ GapSums LassoTrainee::sums_of(std::span<const std::uint32_t> candidates, Penalty
 bool LassoTrainee::judge(std::span<const std::uint32_t> candidates) {
   const Penalty at = penalty();
   const GapSums sums = sums_of(candidates, at);
-  state_.objective = primal_value(sums, at);
+  state_.objective = loss() + penalised(sums, at);
   if (at.l1 == 0 && at.l2 == 0) {
     // Without a penalty there is no bound; gradients against their greatest possible size stand for it.
     const double most = std::sqrt(response_.square);
-    note_gap(most > 0 ? 0.5 * response_.square * sums.largest / most : 0.0);
+    note_gap(most > 0 ? empty_objective_ * sums.largest / most : 0.0);
   } else {
-    const double dual = dual_value(sums, at);
-    state_.dual = std::max(state_.dual, dual);
-    note_gap(std::max(state_.objective - state_.dual, 0.0));
-    if (is_last_stage() && at.l1 > 0) scores_.screen(dual_scale(sums, at), state_.objective - dual, at);
+    const double dual = logistic_ != nullptr ? logistic_->dual(sums, at, residual_) : dual_value(sums, at);
+    note_gap(std::max(state_.objective - dual, 0.0));  // this point's own, which the files prove again
+    const bool may_screen = logistic_ == nullptr && is_last_stage() && at.l1 > 0;
+    if (may_screen) scores_.screen(dual_scale(sums, at), state_.objective - dual, at);
   }
   return state_.gap <= goal();
 }
@@ -198,7 +216,7 @@ void LassoTrainee::note_gap(double gap) {
 
 double LassoTrainee::goal() const {
   const double relative = stages_[state_.stage].is_point ? tolerance_ : std::max(tolerance_, kLooseGap);
-  return relative * 0.5 * response_.square;
+  return relative * empty_objective_;
 }
 
 /// @return false when there is none
@@ -214,7 +232,6 @@ bool LassoTrainee::next_stage() {
     }
   }
   ++state_.stage;
-  state_.dual = -kInfinity;
   state_.least_gap = kInfinity;
   state_.rounds_without_gain = 0;
   state_.avoids_products = 0;
@@ -253,16 +270,13 @@ void LassoTrainee::choose_working(std::vector<std::uint32_t> candidates, bool is
 
 /// A row of products for every column of the working set: worth it when columns are long against their number.
 bool LassoTrainee::wants_products() const {
-  constexpr std::uint64_t kLongAgainstNumber = 16;
-  if (state_.avoids_products != 0 || working_.size() > Gram::kMostSlots) return false;
-  if (design_.is_dense()) return true;
-  std::uint64_t entries = 0;
-  for (const std::uint32_t j : working_) entries += design_.length(j);
-  return entries >= kLongAgainstNumber * working_.size() * working_.size();
+  return logistic_ == nullptr && state_.avoids_products == 0 && is_worth_products(design_, working_);
 }
 
 void LassoTrainee::solve() {
-  if (wants_products()) {
+  if (logistic_ != nullptr) {
+    logistic_->solve(working_, coefficients_, residual_, penalty(), state_.enough);
+  } else if (wants_products()) {
     solve_products();
   } else {
     ResidualDescent(design_, coefficients_, residual_).solve(working_, penalty(), state_.enough);
@@ -302,8 +316,8 @@ void LassoTrainee::solve_products() {
 void LassoTrainee::after_solve() {
   constexpr std::uint32_t kRebuildEvery = 16;  // rounding that steps leave in the residual is cleared so often
   if (++state_.solves % kRebuildEvery == 0) {
-    design_.rebuild(response_.values, coefficients_, residual_);
-  } else {
+    rebuild();
+  } else if (logistic_ == nullptr) {
     design_.recentre(residual_);
   }
   double square = 0;
@@ -323,11 +337,12 @@ std::vector<double> LassoTrainee::lambdas() const {
 
 PathPoint LassoTrainee::point_now() const {
   PathPoint point;
-  const double empty = 0.5 * response_.square;
+  const double empty = empty_objective_;
   point.lambda = stages_.empty() ? request_.lambda.value_or(state_.largest) : stages_[state_.stage].lambda;
   point.objective = state_.objective;
   point.gap = empty > 0 ? state_.gap / empty : 0.0;
-  point.explained = response_.square > 0 ? 1 - design_.mean_square(residual_) / response_.square : 0.0;
+  point.explained = empty > 0 ? 1 - loss() / empty : 0.0;
+  point.intercept = logistic_ != nullptr ? logistic_->intercept() : response_.mean;
   for (std::uint32_t j = 0; j < design_.columns(); ++j) {
     if (coefficients_[j] == 0) continue;
     point.columns.push_back(j);
@@ -336,16 +351,20 @@ PathPoint LassoTrainee::point_now() const {
   return point;
 }
 
+Certificate LassoTrainee::certify_point(const PathPoint& point, const ParallelFor& parallel) const {
+  std::vector<double> dense(design_.columns(), 0.0);
+  for (std::size_t i = 0; i < point.columns.size(); ++i) dense[point.columns[i]] = point.coefficients[i];
+  return certify(design_, response_, dense, point.intercept, request_.penalty(point.lambda), parallel);
+}
+
 /// What is left of the training: every point that was wanted, the last state if it is none, and one that is the model.
 PathPoint LassoTrainee::finish(Engine& engine) {
   if (!is_done()) points_.push_back(point_now());
   chosen_ = choose_(points_);
   PathPoint& point = points_[chosen_];
-  std::vector<double> dense(design_.columns(), 0.0);
-  for (std::size_t i = 0; i < point.columns.size(); ++i) dense[point.columns[i]] = point.coefficients[i];
-  certificate_ = certify(design_, response_, dense, request_.penalty(point.lambda), engine.parallel_for_function());
+  certificate_ = certify_point(point, engine.parallel_for_function());
   point.objective = certificate_.objective;
-  point.gap = response_.square > 0 ? certificate_.gap / (0.5 * response_.square) : 0.0;
+  point.gap = empty_objective_ > 0 ? certificate_.gap / empty_objective_ : 0.0;
   if (state_.is_settled != 0) {
     engine.warn("the duality gap no longer falls; it is as small as rounding lets it become here");
   }
@@ -365,7 +384,7 @@ Evaluation LassoTrainee::evaluate(Engine& engine, bool exact) {
   out.extra = {{"lambda", now.lambda},
                {"gap", now.gap},
                {"nonzeros", static_cast<double>(now.columns.size())},
-               {"r2", now.explained}};
+               {logistic_ != nullptr ? "explained" : "r2", now.explained}};
   report_(now, out);
   return out;
 }
@@ -379,11 +398,12 @@ std::vector<StateSection> LassoTrainee::save_state() const {
                                      section_of<double>("residual-before", residual_before_),
                                      section_of<std::uint32_t>("slots", gram_.columns()),
                                      section_of<std::uint32_t>("working", working_)};
+  if (logistic_ != nullptr) logistic_->save(sections);
   scores_.save(sections);
   if (rounds_ != nullptr) rounds_->save(sections);
   Bytes points;
   for (const PathPoint& point : points_) {
-    put(points, std::array{point.lambda, point.objective, point.gap, point.explained});
+    put(points, std::array{point.lambda, point.objective, point.gap, point.explained, point.intercept});
     put(points, std::uint64_t{point.columns.size()});
     put_all<std::uint32_t>(points, point.columns);
     put_all<double>(points, point.coefficients);
@@ -402,13 +422,14 @@ void LassoTrainee::load_state(const std::vector<StateSection>& sections) {
   gram_.admit(array_in<std::uint32_t>(sections, "slots"));
   gram_.fill(0, 1);  // a product is a function of its two columns, whenever it is made
   gram_.settle();
+  if (logistic_ != nullptr) logistic_->load(sections);
   scores_.load(sections);
   if (rounds_ != nullptr) rounds_->load(sections);
   points_.clear();
   WireReader reader(find_section(sections, "points"));
   while (!reader.empty()) {
-    const auto numbers = reader.take<std::array<double, 4>>();
-    PathPoint point{numbers[0], numbers[1], numbers[2], numbers[3], {}, {}};
+    const auto numbers = reader.take<std::array<double, 5>>();
+    PathPoint point{numbers[0], numbers[1], numbers[2], numbers[3], {}, {}, numbers[4]};
     point.columns.resize(reader.take<std::uint64_t>());
     point.coefficients.resize(point.columns.size());
     reader.take_all<std::uint32_t>(point.columns);
@@ -424,7 +445,7 @@ void LassoTrainee::restore_best() {
   coefficients_ = best_.coefficients;
   points_ = best_.points;
   state_ = best_.state;
-  design_.rebuild(response_.values, coefficients_, residual_);
+  rebuild();
 }
 
 }  // namespace orrery::lasso

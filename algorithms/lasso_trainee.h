@@ -20,12 +20,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "algorithms/lasso_certificate.h"
 #include "algorithms/lasso_design.h"
 #include "algorithms/lasso_gram.h"
+#include "algorithms/lasso_logistic.h"
 #include "algorithms/lasso_path.h"
 #include "algorithms/lasso_rounds.h"
 #include "algorithms/lasso_scores.h"
@@ -39,8 +41,8 @@ class LassoTrainee final : public Trainee {
   using Report = std::function<void(const PathPoint& point, Evaluation& out)>;
   /// Which of the points is the model.
   using Choose = std::function<std::size_t(std::span<const PathPoint> points)>;
-  /// Borrows design, response and rounds (none: working sets). `start`: standardised coefficients by column, or
-  /// nothing.
+  /// Borrows design, response (whose signs, if it has any, make the family binomial) and rounds (none: working sets).
+  /// `start`: standardised coefficients by column, or nothing.
   LassoTrainee(const Design& design, const Response& response, PathRequest request, WorkerId workers,
                std::vector<double> start, Rounds* rounds, Report report, Choose choose);
 
@@ -76,7 +78,6 @@ class LassoTrainee final : public Trainee {
     std::uint64_t stage = 0;
     double largest = 0;             ///< lambda; known after the first round
     double due = 0;                 ///< of the next scores
-    double dual = 0;                ///< best bound for this stage so far
     double objective = 0, gap = 0;  ///< at the last scores
     double least_gap = 0;           ///< of this stage
     double enough = 0;              ///< for the working set, while products are made
@@ -93,6 +94,9 @@ class LassoTrainee final : public Trainee {
   };
 
   void run_part(WorkerId worker, std::span<const std::uint32_t> items);
+  double loss() const;
+  void rebuild();
+  Certificate certify_point(const PathPoint& point, const ParallelFor& parallel) const;
   Penalty penalty() const { return request_.penalty(stages_[state_.stage].lambda); }
   bool is_last_stage() const { return state_.stage + 1 == stages_.size(); }
   double goal() const;
@@ -116,12 +120,14 @@ class LassoTrainee final : public Trainee {
 
   const Design& design_;
   const Response& response_;
+  const double empty_objective_;
   const PathRequest request_;
   Rounds* const rounds_;
   const Report report_;
   const Choose choose_;
   double tolerance_ = 0;
 
+  std::unique_ptr<LogisticFit> logistic_;  ///< of classes; null: squared errors
   Scores scores_;
   Gram gram_;
   std::vector<Stage> stages_;

@@ -41,7 +41,7 @@ std::vector<Check> LinearModel::verify(const Run& run, Engine& engine) const {
         {run.valid ? "held-out " + metric() + " is the one of run.json" : "objective is the one of run.json",
          agree(value, *run.value, kRounding, 1e-12), expected_and_found(*run.value, value)});
   }
-  for (Check& check : more_checks(data, engine)) checks.push_back(std::move(check));
+  for (Check& check : more_checks(data, run.data, engine)) checks.push_back(std::move(check));
   return checks;
 }
 

@@ -26,7 +26,10 @@ class LinearModel : public Model {
   /// The proof for the training data. @throws Error (data) for classes that the model does not have
   virtual Certificate certify_on(const SparseData& data, const std::string& path, Engine& engine) const = 0;
   /// What else can be checked against the training data.
-  virtual std::vector<Check> more_checks(const SparseData& /*data*/, Engine& /*engine*/) const { return {}; }
+  virtual std::vector<Check> more_checks(const SparseData& /*data*/, const std::string& /*path*/,
+                                         Engine& /*engine*/) const {
+    return {};
+  }
 
   newton::Penalty penalty_;
   Certificate certificate_;  ///< as the training ended

@@ -72,6 +72,58 @@ struct Oracle {
     return largest;
   }
 
+  /// Mean of log(1 + exp(−y m)), y = −1 or 1, and the penalty.
+  double class_objective(const std::vector<double>& weights, double b, double lambda, double ratio) const {
+    double loss = 0, penalty = 0;
+    for (std::size_t i = 0; i < rows(); ++i) {
+      double m = b;
+      for (std::size_t j = 0; j < columns(); ++j) m += x[i][j] * weights[j];
+      loss += std::log1p(std::exp(-y[i] * m)) / static_cast<double>(rows());
+    }
+    for (std::size_t j = 0; j < columns(); ++j) {
+      const double c = weights[j] * scale(j);
+      penalty += ratio * std::abs(c) + 0.5 * (1 - ratio) * c * c;
+    }
+    return loss + lambda * penalty;
+  }
+
+  /// Classes −1 and 1: every coordinate goes to the minimum of a parabola that lies above the objective, for the second
+  /// derivative of a row's loss is 1/4 at most.
+  Solution solve_classes(double lambda, double ratio = 1) const {
+    const auto n = static_cast<double>(rows());
+    std::vector<std::vector<double>> z;
+    for (std::size_t j = 0; j < columns(); ++j) z.push_back(standardised(j));
+    if (intercept) z.emplace_back(rows(), 1.0);
+    std::vector<double> c(z.size(), 0.0), m(rows(), 0.0);
+    for (int sweep = 0; sweep < 100000; ++sweep) {
+      double moved = 0;
+      for (std::size_t j = 0; j < z.size(); ++j) {
+        double slope = 0, square = 0;
+        for (std::size_t i = 0; i < rows(); ++i) {
+          slope += z[j][i] * y[i] / (1 + std::exp(y[i] * m[i])) / n;
+          square += z[j][i] * z[j][i] / n / 4;
+        }
+        if (square == 0) continue;
+        const bool is_free = j == columns();
+        const double wanted = slope + square * c[j];
+        const double over = std::max(std::abs(wanted) - (is_free ? 0 : lambda * ratio), 0.0);
+        const double to = std::copysign(over, wanted) / (square + (is_free ? 0 : lambda * (1 - ratio)));
+        for (std::size_t i = 0; i < rows(); ++i) m[i] += z[j][i] * (to - c[j]);
+        moved = std::max(moved, std::abs(to - c[j]));
+        c[j] = to;
+      }
+      if (moved < 1e-12) break;
+    }
+    Solution out;
+    out.intercept = intercept ? c.back() : 0;
+    for (std::size_t j = 0; j < columns(); ++j) {
+      out.weights.push_back(scale(j) > 0 ? c[j] / scale(j) : 0.0);
+      if (intercept) out.intercept -= out.weights[j] * mean(j);
+    }
+    out.objective = class_objective(out.weights, out.intercept, lambda, ratio);
+    return out;
+  }
+
   Solution solve(double lambda, double ratio = 1) const {
     const auto n = static_cast<double>(rows());
     std::vector<std::vector<double>> z;

@@ -64,10 +64,11 @@ TEST_F(LassoTest, the_gap_is_never_less_than_the_distance_from_the_minimum) {
       std::vector<double> somewhere = best;
       for (double& c : somewhere) c += std::pow(10.0, -static_cast<double>(trial % 9)) * draw.normal();
       const Certificate found =
-          certify(design, response, somewhere, {lambda * ratio, lambda * (1 - ratio)}, serial_for);
+          certify(design, response, somewhere, response.mean, {lambda * ratio, lambda * (1 - ratio)}, serial_for);
       EXPECT_GE(found.gap, found.objective - minimum - 1e-12) << ratio << ' ' << trial;
     }
-    const Certificate at_best = certify(design, response, best, {lambda * ratio, lambda * (1 - ratio)}, serial_for);
+    const Certificate at_best =
+        certify(design, response, best, response.mean, {lambda * ratio, lambda * (1 - ratio)}, serial_for);
     EXPECT_LT(at_best.gap, 1e-9) << ratio;
   }
 }

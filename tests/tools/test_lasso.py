@@ -1,5 +1,6 @@
 """The Lasso from the command line: one penalty, a path, and the edges of the interface that users meet."""
 
+import json
 import signal
 import unittest
 
@@ -76,6 +77,26 @@ class Lasso(CommandLine):
         if process.returncode == INTERRUPTED:
             self.lasso("killed", *words, "--checkpoint-every", "1", "--resume")
         self.assertEqual(self.checksum(self.dir / "whole"), self.checksum(self.dir / "killed"))
+
+    def test_classes_are_fitted_verified_and_predicted_as_probabilities(self):
+        data = self.dir / "two.svm"
+        self.run_orrery("data", "generate", "sparse", "--rows", 500, "--columns", 200, "--nonzero-weights", 15,
+                        "--classes", 2, "--weight-scale", 3, "--out", data)
+        self.lasso("r", "--family", "binomial", "--path", "20", "--cv", "4", "--verify", data=data)
+        result = self.record(self.dir / "r")["result"]
+        self.assertLessEqual(result["gap"], 1e-6)
+        self.assertLess(result["cv_error"], 0.69)
+        scores = json.loads(self.run_orrery("evaluate", "--model", self.dir / "r", data, "--json").stdout)
+        self.assertTrue({"log_loss", "accuracy", "auc"} <= scores.keys())
+        self.assertGreater(scores["auc"], 0.7)
+        self.run_orrery("predict", "--model", self.dir / "r", data, "--out", self.dir / "p.txt")
+        probabilities = [float(line) for line in (self.dir / "p.txt").read_text().split()]
+        self.assertEqual(len(probabilities), 500)
+        self.assertTrue(all(0 < p < 1 for p in probabilities))
+        self.assertIn("labels", self.lasso("bad", "--family", "binomial", expect=DATA).stderr)
+        self.lasso("s", "--family", "binomial", "--lambda", "0.05", data=data)
+        refused = self.lasso("t", "--lambda", "0.05", "--init", self.dir / "s", data=data, expect=USAGE)
+        self.assertIn("--family", refused.stderr)
 
     def test_threads_do_not_change_the_model(self):
         sums = set()
