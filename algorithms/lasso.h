@@ -1,5 +1,6 @@
-// Lasso and elastic net: linear or logistic regression in which coefficients are 0 unless they earn their place. This file says
-// what can be set; how it is solved stands in lasso_trainee.h, what comes back from the files in lasso_model.h.
+// Lasso and elastic net: linear or logistic regression in which coefficients are 0 unless they earn their place. This
+// file says what can be set; how it is solved stands in lasso_trainee.h, what comes back from the files in
+// lasso_model.h.
 #pragma once
 
 #include <memory>
