@@ -83,6 +83,8 @@ int generate_sparse_file(Words words) {
   params.add("rows", plan.rows, "rows", at_least(1))
       .add("columns", plan.columns, "columns", at_least(1))
       .add("entries-per-row", plan.entries_per_row, "entries of a row", at_least(1))
+      .add("group", plan.group, "neighbouring columns that occur in the same rows", at_least(1))
+      .add("correlation", plan.correlation, "of the values in a group", between(0, 1))
       .add("nonzero-weights", plan.nonzero_weights, "true weights that are not 0", at_least(0))
       .add("classes", plan.classes, "0: regression; 2: -1 and 1; K: 1 to K", at_least(0))
       .add("weight-scale", plan.weight_scale, "standard deviation of the true weights", at_least(0))

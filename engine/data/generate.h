@@ -65,7 +65,9 @@ struct SparsePlan {
   std::uint32_t nonzero_weights = 50;
   std::uint32_t classes = 0;  ///< 0: regression, label x·w + noise; 2: −1/1, logistic; K ≥ 3: 1..K, softmax
   double weight_scale = 1;
-  double noise = 0.1;  ///< regression: standard deviation of the noise
+  double noise = 0.1;       ///< regression: standard deviation of the noise
+  std::uint32_t group = 1;  ///< so many neighbouring columns occur in the same rows; divides columns and entries
+  double correlation = 0;   ///< of the values of a group, in [0, 1]
   std::uint64_t seed = 1;
 };
 struct SparseTruth {

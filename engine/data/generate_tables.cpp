@@ -1,6 +1,7 @@
 // Generators of rows with labels: sparse (svmlight) and dense (CSV, .npy).
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "engine/data/generate.h"
 #include "engine/data/generate_parts.h"
@@ -19,6 +20,9 @@ void check(const SparsePlan& plan) {
   require(plan.columns < IdMap::kUnseen, "at most 4294967294 columns");
   require(plan.entries_per_row <= plan.columns / 2 + 1, "entries of a row may be at most half of the columns");
   require(plan.nonzero_weights <= plan.columns, "there are at most as many weights as columns");
+  require(plan.group > 0 && plan.columns % plan.group == 0 && plan.entries_per_row % plan.group == 0,
+          "groups must divide the columns and the entries of a row");
+  require(plan.correlation >= 0 && plan.correlation <= 1, "the correlation must be in [0, 1]");
   require(plan.classes != 1, "classes are 0 (regression) or at least 2");
 }
 
@@ -46,17 +50,8 @@ class SparseGenerator {
 
   void row(std::uint64_t r, TextBuffer& text, SparseRow& row, OracleSums& sums) const {
     RandomStream random = draws_of(plan_.seed, Draw::rows, r);
-    row.columns.clear();
-    row.values.clear();
-    while (row.columns.size() < plan_.entries_per_row) {
-      const auto column = static_cast<std::uint32_t>(random.below(plan_.columns));
-      const auto place = std::lower_bound(row.columns.begin(), row.columns.end(), column);
-      if (place == row.columns.end() || *place != column) row.columns.insert(place, column);
-    }
-    // What is written is what the label is computed from.
-    for (std::size_t i = 0; i < row.columns.size(); ++i) {
-      row.values.push_back(std::floor(random.normal() * 1e4 + 0.5) / 1e4);
-    }
+    draw_columns(random, row.columns);
+    draw_values(random, row);
     label(row, random, text, sums);
     for (std::size_t i = 0; i < row.columns.size(); ++i) {
       text << ' ' << row.columns[i] + 1 << ':' << row.values[i];
@@ -75,6 +70,29 @@ class SparseGenerator {
   }
 
  private:
+  /// Groups of columns, each of which is one column if they are not grouped.
+  void draw_columns(RandomStream& random, std::vector<std::uint32_t>& columns) const {
+    columns.clear();
+    while (columns.size() < plan_.entries_per_row) {
+      const auto first = static_cast<std::uint32_t>(random.below(plan_.columns / plan_.group)) * plan_.group;
+      const auto place = std::lower_bound(columns.begin(), columns.end(), first);
+      if (place != columns.end() && *place == first) continue;
+      const auto at = columns.insert(place, plan_.group, first);
+      std::iota(at, at + plan_.group, first);
+    }
+  }
+
+  /// What is written is what the label is computed from.
+  void draw_values(RandomStream& random, SparseRow& row) const {
+    row.values.clear();
+    const double own = std::sqrt(1 - plan_.correlation), shared = std::sqrt(plan_.correlation);
+    double of_group = 0;
+    for (std::size_t i = 0; i < row.columns.size(); ++i) {
+      if (shared > 0 && i % plan_.group == 0) of_group = random.normal();
+      row.values.push_back(std::floor((own * random.normal() + shared * of_group) * 1e4 + 0.5) / 1e4);
+    }
+  }
+
   double score(const SparseRow& row, std::uint32_t k) const {
     const double* weights = truth_.weights.data() + static_cast<std::size_t>(k) * plan_.columns;
     double sum = 0;

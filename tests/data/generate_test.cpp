@@ -123,6 +123,8 @@ TEST_F(Generators, refuse_impossible_plans) {
   EXPECT_EQ(generate_ratings(plan).ratings.size(), 15U);
   EXPECT_THAT(error_of([&] { write_graph({.a = 0.9, .b = 0.9}, path("g")); }, ErrorKind::usage),
               ::testing::HasSubstr("probabilities"));
+  EXPECT_THAT(error_of([&] { write_sparse({.entries_per_row = 3, .group = 3}, path("s")); }, ErrorKind::usage),
+              ::testing::HasSubstr("divide"));
   EXPECT_THAT(error_of([&] { write_sparse({.columns = 4, .entries_per_row = 4}, path("s")); }, ErrorKind::usage),
               ::testing::HasSubstr("half"));
   EXPECT_EQ(files_here(), 0U);
@@ -145,6 +147,23 @@ TEST_F(Generators, of_sparse_rows_label_by_the_known_weights) {
   EXPECT_NEAR(squares / static_cast<double>(plan.rows), truth.oracle_loss, 1e-4);
   EXPECT_NEAR(truth.oracle_loss, 0.04, 0.004);
   EXPECT_EQ(std::count_if(truth.weights.begin(), truth.weights.end(), [](double w) { return w != 0; }), 40);
+}
+
+TEST_F(Generators, of_sparse_rows_let_columns_of_a_group_occur_together_and_correlate) {
+  const SparsePlan plan{.rows = 2000, .columns = 60, .entries_per_row = 12, .group = 4, .correlation = 0.7};
+  write_sparse(plan, path("s"));
+  const SparseRows rows = read_svmlight(path("s")).rows;
+  double product = 0, square = 0;
+  for (std::uint64_t e = 0; e < rows.entries(); e += 4) {
+    ASSERT_EQ(rows.columns[e] % 4, 0U);
+    for (std::uint64_t k = 1; k < 4; ++k) {
+      ASSERT_EQ(rows.columns[e + k], rows.columns[e] + k);
+      product += double{rows.values[e]} * double{rows.values[e + k]};
+      square += double{rows.values[e + k]} * double{rows.values[e + k]};
+    }
+  }
+  EXPECT_NEAR(square / (2000 * 9), 1, 0.05);
+  EXPECT_NEAR(product / square, 0.7, 0.05);
 }
 
 TEST_F(Generators, of_classes_draw_labels_with_the_true_probabilities) {
