@@ -46,6 +46,9 @@ struct DataRequest {
   std::optional<std::string> valid;
   std::optional<std::string> init;  ///< model directory of a warm start
   std::string schedule = "auto";    ///< what prepare() will be called with
+  /// Bytes that the run may hold in memory, and where it may put what does not fit. 0: as many as it takes.
+  std::uint64_t memory_limit = 0;
+  std::filesystem::path scratch = ".";
 };
 
 /// For run.json's "data": what was read. Values are JSON texts.
@@ -64,6 +67,8 @@ struct Training {
   /// What an iteration works through, for the rate in the progress line and in metrics.jsonl; 0: nothing is said.
   std::uint64_t items_per_iteration = 0;
   std::string item_name;  ///< "tokens": the key is tokens_per_second
+  /// Sections of a checkpoint that may be larger than memory: load_state() takes them as sources.
+  std::vector<std::string> sections_on_disk = {};
 };
 
 /// One training job. Calls come in the order of declaration.

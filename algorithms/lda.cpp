@@ -9,6 +9,7 @@
 #include "algorithms/lda_trainee.h"
 #include "engine/data/corpus.h"
 #include "engine/data/corpus_filter.h"
+#include "engine/data/packed_corpus.h"
 #include "engine/engine.h"
 #include "engine/error.h"
 
@@ -42,8 +43,8 @@ AlgorithmInfo make_info() {
 /// Everything a training holds once the corpus is laid out. Parts refer to each other: never moved.
 struct Prepared {
   Prepared(TokenGrid&& grid, const Topology& topology, const WorkerMap& map, std::size_t topics, Priors&& priors,
-           std::uint64_t seed)
-      : state(std::move(grid), topology, map, topics, std::move(priors)),
+           std::uint64_t seed, const Streaming* streaming)
+      : state(std::move(grid), topology, map, topics, std::move(priors), streaming),
         schedule(map.workers(), static_cast<BlockId>(state.grid.blocks()), seed) {}
   LdaState state;
   RotationSchedule schedule;
@@ -81,7 +82,12 @@ class TopicModel final : public Algorithm {
         .add("max-documents", params_.largest_share, "words of a larger share of the documents are left out",
              above_to(0, 1))
         .add("keep-case", params_.keep_case, "text: do not lower the letters A to Z")
-        .add("keep-documents", params_.keep_documents, "keep the topics of the training documents with the model");
+        .add("keep-documents", params_.keep_documents, "keep the topics of the training documents with the model")
+        .add(
+            "document-blocks", params_.document_blocks,
+            "parts that the documents are visited in, one after the other; a packed corpus that does not fit in memory "
+            "is streamed by them; auto: one for each 4 million tokens, at most 16",
+            between(1, 4096));
   }
 
   const AlgorithmInfo& info() const override { return info_; }
@@ -102,22 +108,35 @@ class TopicModel final : public Algorithm {
 
  private:
   CorpusData read(const std::string& path, const std::string& format, Engine& engine) const;
+  CorpusFilter filter() const;
+  void load_whole(const DataRequest& request, Engine& engine);
+  void load_packed(const DataRequest& request);
   void load_valid(const DataRequest& request, Engine& engine);
+  std::size_t document_blocks() const;
   std::size_t blocks_for(WorkerId workers) const;
+  void add_common(WorkerId workers, MemoryEstimate& estimate) const;
+  std::uint64_t document_row_bytes() const;
+  MemoryEstimate memory_of_all(WorkerId workers) const;
+  MemoryEstimate memory_of_stream(WorkerId workers, std::size_t resident) const;
+  std::optional<std::size_t> resident_blocks(WorkerId workers) const;
   Priors make_priors() const;
+  Priors priors_by_internal_word(const TokenGrid& grid) const;
   bool sequential() const;
-  void assign_first_topics(LdaState& state, std::uint64_t seed, Engine& engine) const;
+  void lay_out(LdaState& state, std::uint64_t seed, Engine& engine) const;
   std::string sampler_text() const;
 
   AlgorithmInfo info_;
   LdaParams params_;
   ParamSet param_set_;
-  CorpusData data_;
-  std::uint64_t documents_ = 0, tokens_ = 0;
+  CorpusData data_;                       ///< of a packed corpus only what is said about it
+  std::unique_ptr<PackedCorpus> packed_;  ///< read block by block
+  std::vector<std::uint64_t> lengths_, frequencies_;
+  std::uint64_t documents_ = 0, tokens_ = 0, memory_limit_ = 0;
+  std::filesystem::path scratch_;
   WordNames names_;
   Completion held_out_;
   std::optional<std::string> init_;
-  std::uint64_t word_row_bytes_ = 0, document_list_bytes_ = 0;
+  std::uint64_t word_row_bytes_ = 0, frozen_bytes_ = 0, document_list_bytes_ = 0;
   std::unique_ptr<Prepared> prepared_;
 };
 
@@ -145,35 +164,79 @@ CorpusData TopicModel::read(const std::string& path, const std::string& format, 
   return read_corpus(path, options);
 }
 
-void TopicModel::load(const DataRequest& request, Engine& engine) {
-  check(request);
-  data_ = read(request.path, request.format, engine);
-  names_.by_name = data_.named;
-  names_.keep_case = data_.keep_case;
+CorpusFilter TopicModel::filter() const {
   CorpusFilter filter;
   filter.stop_words_path = params_.stop_words;
   filter.least_documents = params_.least_documents;
   filter.largest_share = params_.largest_share;
-  names_.numbers = filter_corpus(filter, request.path, data_);
+  return filter;
+}
+
+void TopicModel::load_whole(const DataRequest& request, Engine& engine) {
+  data_ = read(request.path, request.format, engine);
+  names_.numbers = filter_corpus(filter(), request.path, data_);
   names_.vocabulary = data_.corpus.vocabulary;
-  for (const std::string& warning : data_.warnings) engine.warn(warning);
-  documents_ = data_.corpus.documents();
+  lengths_ = document_lengths(data_.corpus);
+  frequencies_ = word_frequencies(data_.corpus);
   tokens_ = data_.corpus.tokens;
+}
+
+// Two passes over the file: which words stay, and how many tokens that gives to every document and word.
+void TopicModel::load_packed(const DataRequest& request) {
+  if (!params_.vocabulary.empty()) {
+    throw usage_error("--vocab: " + request.path + " is packed and keeps the words that it was packed with");
+  }
+  packed_ = std::make_unique<PackedCorpus>(request.path);
+  data_.recognised.format = DataFormat::packed;
+  data_.checksum = packed_->checksum();
+  data_.named = packed_->named();
+  data_.keep_case = packed_->keep_case();
+  Corpus words;
+  words.word_count = packed_->word_count();
+  words.vocabulary = packed_->vocabulary();
+  std::vector<std::uint64_t> documents_of_words(words.word_count, 0);
+  packed_->visit([&](std::uint64_t, const Corpus& piece) {
+    for (const std::uint32_t word : piece.words) ++documents_of_words[word];
+  });
+  WordChoice choice = choose_words(filter(), request.path, words, documents_of_words, packed_->documents());
+  names_.numbers = std::move(choice.numbers);
+  names_.vocabulary = names_of(names_.numbers, words.vocabulary);
+  frequencies_.assign(names_.numbers.size(), 0);
+  packed_->visit([&](std::uint64_t, Corpus& piece) {
+    renumber_corpus(names_.numbers, piece);
+    for (const std::uint64_t length : document_lengths(piece)) lengths_.push_back(length);
+    for (std::size_t c = 0; c < piece.words.size(); ++c) frequencies_[piece.words[c]] += piece.counts[c];
+    tokens_ += piece.tokens;
+  });
+  if (tokens_ == 0) throw no_words_left(request.path);
+  warn_of_filter(choice.gone, packed_->tokens() - tokens_, data_.warnings);
+}
+
+void TopicModel::load(const DataRequest& request, Engine& engine) {
+  check(request);
+  memory_limit_ = request.memory_limit;
+  scratch_ = request.scratch;
+  const bool may_be_packed = request.format.empty() || parse_format(request.format) == DataFormat::packed;
+  if (may_be_packed && is_packed_corpus(request.path)) {
+    load_packed(request);
+  } else {
+    load_whole(request, engine);
+  }
+  names_.by_name = data_.named;
+  names_.keep_case = data_.keep_case;
+  for (const std::string& warning : data_.warnings) engine.warn(warning);
+  documents_ = lengths_.size();
   init_ = request.init;
   if (request.valid) load_valid(request, engine);
   if (params_.topics > tokens_) {
     engine.warn(std::to_string(params_.topics) + " topics for " + std::to_string(tokens_) +
                 " tokens: most will stay empty");
   }
-  std::vector<std::uint64_t> frequencies(data_.corpus.word_count, 0);
-  for (std::size_t c = 0; c < data_.corpus.words.size(); ++c)
-    frequencies[data_.corpus.words[c]] += data_.corpus.counts[c];
-  for (const std::uint64_t f : frequencies) {
+  for (const std::uint64_t f : frequencies_) {
     word_row_bytes_ += WordTopics::row_bytes(static_cast<std::uint32_t>(f), params_.topics);
+    frozen_bytes_ += std::min<std::uint64_t>(f, params_.topics) * (sizeof(Topic) + sizeof(float));
   }
-  for (std::size_t d = 0; d < documents_; ++d) {
-    std::uint64_t length = 0;
-    for (auto c = data_.corpus.starts[d]; c < data_.corpus.starts[d + 1]; ++c) length += data_.corpus.counts[c];
+  for (const std::uint64_t length : lengths_) {
     document_list_bytes_ += DocumentTopics::bytes_of_list(static_cast<std::uint32_t>(length), params_.topics);
   }
 }
@@ -218,34 +281,83 @@ WorkerId TopicModel::default_workers() const {
   return static_cast<WorkerId>(std::clamp<std::uint64_t>(tokens_ / kTinyTokens, 1, by_size));
 }
 
+// A function of the data alone: small enough that a few of them are a small part of a corpus that is worth streaming,
+// large enough that a word's tokens in a stripe pay for the visit.
+std::size_t TopicModel::document_blocks() const {
+  constexpr std::uint64_t kTokensEach = std::uint64_t{1} << 22, kMost = 16;
+  if (params_.document_blocks) return static_cast<std::size_t>(*params_.document_blocks);
+  return std::clamp<std::uint64_t>(tokens_ / kTokensEach, 1, kMost);
+}
+
 // One block of words for each worker: shorter visits of a word would cost more than smaller blocks save.
 std::size_t TopicModel::blocks_for(WorkerId workers) const {
   constexpr std::uint64_t kAlwaysFine = std::uint64_t{1} << 20;
-  const std::uint64_t units = std::uint64_t{workers} * workers;
+  const std::uint64_t units = std::uint64_t{workers} * workers * document_blocks();
   if (units <= std::max(kAlwaysFine, tokens_)) return workers;
-  throw usage_error("--workers: " + std::to_string(workers) + " workers and as many blocks of words make " +
-                    std::to_string(units) + " units of work in an iteration, for " + std::to_string(tokens_) +
-                    " tokens");
+  throw usage_error("--workers: " + std::to_string(workers) + " workers, as many blocks of words and " +
+                    std::to_string(document_blocks()) + " of documents make " + std::to_string(units) +
+                    " units of work in an iteration, for " + std::to_string(tokens_) + " tokens");
+}
+
+// Dense rows only where documents have a fifth of the topics, or topics are few.
+std::uint64_t TopicModel::document_row_bytes() const {
+  const bool may_be_dense = params_.sampler == SamplerChoice::dense || params_.sampler == SamplerChoice::by_counts;
+  const std::uint64_t dense = documents_ * padded_topics(params_.topics) * sizeof(std::int32_t);
+  const std::uint64_t rows = params_.sampler == SamplerChoice::dense ? dense
+                             : may_be_dense                          ? std::min(dense, 3 * document_list_bytes_)
+                                                                     : 0;
+  return document_list_bytes_ + rows;
+}
+
+void TopicModel::add_common(WorkerId workers, MemoryEstimate& estimate) const {
+  // Totals, their reciprocals, scratch, an open row; moves under way.
+  estimate.add("topics of words", word_row_bytes_)
+      .add("views of the workers", workers * padded_topics(params_.topics), 64)
+      .add("ids of words and documents", names_.numbers.size() + documents_, 48);
+}
+
+MemoryEstimate TopicModel::memory_of_all(WorkerId workers) const {
+  const std::uint64_t cells = packed_ ? packed_->cells() / document_blocks() : data_.corpus.cells();
+  MemoryEstimate estimate;
+  estimate.add("corpus while it is laid out", cells, 3 * sizeof(std::uint32_t))
+      .add("tokens and their topics", tokens_, sizeof(std::uint32_t) + sizeof(Topic))
+      .add("runs of words", std::min<std::uint64_t>(tokens_, workers * document_blocks() * names_.numbers.size()),
+           sizeof(Run))
+      .add("topics of documents", document_row_bytes());
+  add_common(workers, estimate);
+  return estimate;
+}
+
+// Of the documents that do not stay there are three blocks at a time: sampled, read ahead, written behind. Topics of
+// words are copied for an evaluation and for the model, when one block less is there.
+MemoryEstimate TopicModel::memory_of_stream(WorkerId workers, std::size_t resident) const {
+  constexpr std::uint64_t kProgram = std::uint64_t{16} << 20, kMoving = 3;
+  const std::uint64_t blocks = document_blocks(), tokens = tokens_ / blocks + 1;
+  const std::uint64_t runs = std::min<std::uint64_t>(tokens, workers * names_.numbers.size());
+  const std::uint64_t block = tokens * (sizeof(std::uint32_t) + sizeof(Topic)) + runs * sizeof(Run);
+  MemoryEstimate estimate;
+  estimate.add("the program itself", kProgram)
+      .add("document blocks that stay, of " + std::to_string(blocks), resident, block)
+      .add("document blocks under way", kMoving, block)
+      .add("topics of their documents", resident + 1, document_row_bytes() / blocks)
+      .add("topics of words as they are evaluated", frozen_bytes_ > block ? frozen_bytes_ - block : 0);
+  add_common(workers, estimate);
+  return estimate;
+}
+
+// How many document blocks stay in memory when not all of them fit; nothing when all do, or none of this would help.
+std::optional<std::size_t> TopicModel::resident_blocks(WorkerId workers) const {
+  const std::size_t blocks = document_blocks();
+  if (!packed_ || memory_limit_ == 0 || blocks < 2 || memory_of_all(workers).total() <= memory_limit_) return {};
+  const std::uint64_t none = memory_of_stream(workers, 0).total();
+  const std::uint64_t each = memory_of_stream(workers, 1).total() - none;
+  const std::uint64_t room = memory_limit_ > none ? memory_limit_ - none : 0;
+  return std::min<std::size_t>(room / each, blocks - 2);
 }
 
 MemoryEstimate TopicModel::memory(WorkerId workers) const {
-  const std::uint64_t topics = padded_topics(params_.topics);
-  MemoryEstimate estimate;
-  estimate.add("corpus while it is laid out", data_.corpus.cells(), 3 * sizeof(std::uint32_t))
-      .add("tokens and their topics", tokens_, sizeof(std::uint32_t) + sizeof(Topic))
-      .add("runs of words", std::min<std::uint64_t>(tokens_, workers * names_.numbers.size()), sizeof(Run))
-      .add("topics of words", word_row_bytes_);
-  // Dense rows only where documents have a fifth of the topics, or topics are few.
-  const bool may_be_dense = params_.sampler == SamplerChoice::dense || params_.sampler == SamplerChoice::by_counts;
-  const std::uint64_t dense = documents_ * topics * sizeof(std::int32_t);
-  const bool forced = params_.sampler == SamplerChoice::dense;
-  estimate.add("topics of documents", document_list_bytes_ + (forced         ? dense
-                                                              : may_be_dense ? std::min(dense, 3 * document_list_bytes_)
-                                                                             : 0));
-  // Totals, their reciprocals, scratch, an open row; moves under way.
-  estimate.add("views of the workers", workers * topics, 64)
-      .add("ids of words and documents", names_.numbers.size() + documents_, 48);
-  return estimate;
+  const std::optional<std::size_t> resident = resident_blocks(workers);
+  return resident ? memory_of_stream(workers, *resident) : memory_of_all(workers);
 }
 
 Priors TopicModel::make_priors() const {
@@ -258,25 +370,52 @@ Priors TopicModel::make_priors() const {
   return priors;
 }
 
+Priors TopicModel::priors_by_internal_word(const TokenGrid& grid) const {
+  Priors priors = make_priors();
+  std::vector<double> by_internal(priors.word_beta.size());
+  for (std::size_t w = 0; w < by_internal.size(); ++w) by_internal[grid.words().internal[w]] = priors.word_beta[w];
+  priors.word_beta = std::move(by_internal);
+  return priors;
+}
+
 bool TopicModel::sequential() const {
   constexpr std::uint32_t kManyTopics = 256;
   if (init_) return false;
   return params_.start == Start::sequential || (params_.start == Start::by_topics && params_.topics > kManyTopics);
 }
 
-void TopicModel::assign_first_topics(LdaState& state, std::uint64_t seed, Engine& engine) const {
+// Brings the documents in, block by block, each with its first topics.
+void TopicModel::lay_out(LdaState& state, std::uint64_t seed, Engine& engine) const {
   const ParallelFor parallel = engine.parallel_for_function();
+  std::optional<LdaModel> model;
+  std::vector<std::uint32_t> words;
   if (init_) {
-    const LdaModel model{ModelReader(*init_)};
-    const std::vector<std::uint32_t> words = model.find_words(names_);
+    model.emplace(ModelReader(*init_));
+    words = model->find_words(names_);
     const auto unknown = std::count(words.begin(), words.end(), LdaModel::kUnknownWord);
     if (unknown > 0)
       engine.warn(std::to_string(unknown) + " of " + std::to_string(words.size()) +
                   " words are new to the model of --init");
-    assign_by_model(state, model.frozen(), words, seed, parallel);
-  } else if (!sequential()) {
-    assign_at_random(state, seed, parallel);
   }
+  TokenGrid& grid = state.grid;
+  for (std::size_t block = 0; block < grid.document_blocks(); ++block) {
+    const std::uint32_t first = grid.first_document(block);
+    if (packed_) {
+      Corpus piece = packed_->read(first, grid.first_document(block + 1));
+      renumber_corpus(names_.numbers, piece);
+      grid.fill(block, piece, first, parallel);
+    } else {
+      grid.fill(block, data_.corpus, 0, parallel);
+    }
+    state.admit(block);
+    if (model) {
+      assign_by_model(state, block, model->frozen(), words, seed, parallel);
+    } else if (!sequential()) {
+      assign_at_random(state, block, seed, parallel);
+    }
+    state.store(block);
+  }
+  state.count(parallel);
 }
 
 std::string TopicModel::sampler_text() const {
@@ -288,18 +427,18 @@ Training TopicModel::prepare(Engine& engine, WorkerId workers, std::uint64_t see
   if (params_.fit_priors && engine.clock_bound() > 0) {
     throw usage_error("--fit-priors needs --consistency bsp: priors change when no worker samples");
   }
-  Priors priors = make_priors();
-  TokenGrid grid(data_.corpus, workers, blocks_for(workers), engine.parallel_for_function());
-  data_.corpus = {};
-  if (!priors.word_beta.empty()) {
-    std::vector<double> by_internal(priors.word_beta.size());
-    for (std::size_t w = 0; w < by_internal.size(); ++w) by_internal[grid.words().internal[w]] = priors.word_beta[w];
-    priors.word_beta = std::move(by_internal);
-  }
+  const std::optional<std::size_t> resident = resident_blocks(workers);
+  const Streaming streaming{scratch_, resident.value_or(0)};
+  TokenGrid grid(lengths_, frequencies_,
+                 {.document_blocks = document_blocks(), .workers = workers, .blocks = blocks_for(workers)});
+  lengths_ = std::vector<std::uint64_t>{};
+  Priors priors = priors_by_internal_word(grid);
   const WorkerMap map(workers, engine.transport().nodes(), engine.transport().node(), engine.domains());
-  prepared_ =
-      std::make_unique<Prepared>(std::move(grid), engine.topology(), map, params_.topics, std::move(priors), seed);
-  assign_first_topics(prepared_->state, seed, engine);
+  prepared_ = std::make_unique<Prepared>(std::move(grid), engine.topology(), map, params_.topics, std::move(priors),
+                                         seed, resident ? &streaming : nullptr);
+  lay_out(prepared_->state, seed, engine);
+  data_.corpus = {};
+  packed_.reset();
   TrainingPlan plan;
   if (params_.sampler == SamplerChoice::dense) plan.sampler = SamplerKind::dense;
   if (params_.sampler == SamplerChoice::sparse) plan.sampler = SamplerKind::sparse;
@@ -309,14 +448,21 @@ Training TopicModel::prepare(Engine& engine, WorkerId workers, std::uint64_t see
   plan.fit_priors = params_.fit_priors;
   plan.seed = seed;
   plan.kernels = &kernels(engine.simd());
+  plan.scratch = scratch_;
   prepared_->trainee.emplace(prepared_->state, engine.topology(), map, held_out_, plan);
   Training training;
   training.schedule = &prepared_->schedule;
   training.trainee = &*prepared_->trainee;
+  training.clocks_per_iteration = static_cast<Clock>(prepared_->state.grid.document_blocks());
+  training.sections_on_disk = prepared_->trainee->sections_on_disk();
   training.items_per_iteration = tokens_;
   training.item_name = "tokens";
   training.schedule_reason =
       "a token touches one document and one word, so blocks of words can rotate without a conflict; " + sampler_text();
+  if (resident) {
+    training.schedule_reason += "; " + std::to_string(document_blocks() - *resident) + " of " +
+                                std::to_string(document_blocks()) + " document blocks are streamed from disk";
+  }
   return training;
 }
 

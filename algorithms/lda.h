@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "algorithms/algorithm.h"
@@ -29,6 +30,7 @@ struct LdaParams {
   double largest_share = 1;
   bool keep_case = false;
   bool keep_documents = true;
+  std::optional<int> document_blocks;
 };
 
 }  // namespace lda

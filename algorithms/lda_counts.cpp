@@ -1,6 +1,7 @@
 #include "algorithms/lda_counts.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -54,6 +55,12 @@ WordTopics::WordTopics(const Topology& topology, const Axis& words, std::size_t 
       frequencies_(words.counts),
       blocks_(topology, block_bytes_) {
   for (const std::size_t bytes : block_bytes_) bytes_ += bytes;
+}
+
+void WordTopics::clear() {
+  for (BlockId block = 0; block < block_bytes_.size(); ++block) {
+    std::memset(blocks_.view(block).data(), 0, block_bytes_[block]);
+  }
 }
 
 WordTopics::Row WordTopics::row(std::byte* block_memory, BlockId block, std::uint32_t word) const {
@@ -200,7 +207,43 @@ void DocumentTopics::convert(DocumentForm form) {
   sizes_ = std::move(other.sizes_);
 }
 
-void DocumentTopics::clear() { allocate(); }
+// Topics of a document, not yet sorted, with their counts, which become 0.
+void DocumentTopics::list_topics(std::size_t document, const std::vector<Topic>& topics,
+                                 std::vector<std::int32_t>& counts) {
+  const std::uint64_t capacity = (begin_[document + 1] - begin_[document]) / 2;
+  ORRERY_CHECK(topics.size() <= capacity);
+  std::uint32_t* const slot = slots_ + begin_[document];
+  std::copy(topics.begin(), topics.end(), slot);
+  std::sort(slot, slot + topics.size());
+  for (std::size_t j = 0; j < topics.size(); ++j) {
+    slot[capacity + j] = static_cast<std::uint32_t>(std::exchange(counts[slot[j]], 0));
+  }
+  sizes_[document] = static_cast<std::uint32_t>(topics.size());
+}
+
+void DocumentTopics::count(std::span<const std::uint32_t> documents, std::span<const Topic> topics) {
+  allocate();
+  std::vector<std::uint64_t> next(lengths_.size() + 1, 0);
+  for (std::size_t d = 0; d < lengths_.size(); ++d) next[d + 1] = next[d] + lengths_[d];
+  std::vector<Topic> by_document(next.back());
+  for (std::size_t i = 0; i < topics.size(); ++i) {
+    if (topics[i] != kNoTopic) by_document[next[documents[i]]++] = topics[i];
+  }
+  std::vector<std::int32_t> counts(topics_, 0);
+  std::vector<Topic> present;
+  std::uint64_t first = 0;
+  for (std::size_t d = 0; d < lengths_.size(); first += lengths_[d++]) {
+    present.clear();
+    for (std::uint64_t i = first; i < next[d]; ++i) {
+      if (counts[by_document[i]]++ == 0) present.push_back(by_document[i]);
+    }
+    if (form_ == DocumentForm::listed) {
+      list_topics(d, present, counts);
+      continue;
+    }
+    for (const Topic topic : present) dense_counts_[d * stride_ + topic] = std::exchange(counts[topic], 0);
+  }
+}
 
 double DocumentTopics::topics_per_token() const {
   std::uint64_t tokens = 0, seen = 0;

@@ -49,6 +49,8 @@ class WordTopics {
     }
   }
   std::size_t topics() const noexcept { return topics_; }
+  /// All counts 0. Between clocks.
+  void clear();
   std::uint64_t bytes() const noexcept { return bytes_; }
   std::uint64_t bytes_moved() const noexcept { return blocks_.bytes_moved(); }
   /// Bytes of the row of a word with that many tokens.
@@ -100,7 +102,9 @@ class DocumentTopics {
   void add(std::uint32_t document, Topic topic);
   /// Changes the form and keeps the counts.
   void convert(DocumentForm form);
-  void clear();
+  /// Counts from scratch: token i is one of documents[i] and has topics[i], or none. Cost: a pass over the tokens, and
+  /// the topics of each document sorted.
+  void count(std::span<const std::uint32_t> documents, std::span<const Topic> topics);
   /// Calls visit(topic, count) for every topic that a document has, ascending.
   template <class Visitor>
   void for_each_topic(std::size_t document, Visitor&& visit) const {
@@ -123,6 +127,7 @@ class DocumentTopics {
 
  private:
   void allocate();
+  void list_topics(std::size_t document, const std::vector<Topic>& topics, std::vector<std::int32_t>& counts);
 
   const Topology& topology_;
   DomainId domain_;

@@ -23,12 +23,15 @@ double digamma_sum(const Histogram& histogram, double x) {
 void fit_alpha(LdaState& state) {
   std::vector<Histogram> by_topic(state.topics());
   Histogram lengths;
-  for (const auto& documents : state.documents) {
-    for (std::size_t d = 0; d < documents->documents(); ++d) {
-      ++lengths[documents->length(d)];
-      documents->for_each_topic(d, [&](Topic topic, std::int32_t count) { ++by_topic[topic][count]; });
+  state.for_each_document_block(serial_for, [&](std::size_t document_block) {
+    for (std::size_t w = 0; w < state.grid.workers(); ++w) {
+      const DocumentTopics& documents = *state.documents[state.grid.stripe_of(document_block, w)];
+      for (std::size_t d = 0; d < documents.documents(); ++d) {
+        ++lengths[documents.length(d)];
+        documents.for_each_topic(d, [&](Topic topic, std::int32_t count) { ++by_topic[topic][count]; });
+      }
     }
-  }
+  });
   for (int step = 0; step < kSteps; ++step) {
     const double all = digamma_sum(lengths, state.priors.alpha_sum());
     for (std::size_t k = 0; k < by_topic.size(); ++k) {
@@ -55,9 +58,9 @@ void fit_beta(LdaState& state) {
 
 }  // namespace
 
-bool priors_are_due(Clock clock) {
+bool priors_are_due(Clock iteration) {
   constexpr Clock kFirst = 20, kEvery = 5;
-  return clock >= kFirst && clock % kEvery == 0;
+  return iteration >= kFirst && iteration % kEvery == 0;
 }
 
 void fit_priors(LdaState& state) {

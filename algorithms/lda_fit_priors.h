@@ -11,8 +11,8 @@
 
 namespace orrery::lda {
 
-/// Whether priors are fitted after this clock: every fifth, once the first assignments are forgotten.
-bool priors_are_due(Clock clock);
+/// Whether priors are fitted after this iteration: every fifth, once the first assignments are forgotten.
+bool priors_are_due(Clock iteration);
 /// Some steps for α and, if it is symmetric, β; from the counts as they are. Cost: a few passes over the counts that
 /// are not 0. Nothing may run meanwhile.
 void fit_priors(LdaState& state);

@@ -1,6 +1,7 @@
-// The tokens of a corpus as a grid: W stripes of documents (one for each worker) times B blocks of words (which
-// rotate). Documents and words are dealt by their numbers of tokens, so units are balanced on Zipfian data (design
-// section 4); the layout is a function of the corpus, W and B alone (section 5).
+// The tokens of a corpus as a grid: D document blocks of W stripes (one for each worker) times B blocks of words (which
+// rotate). A document block is a range of documents as they came, about as many tokens in each, and takes one clock;
+// within it documents are dealt to the stripes, and words to their blocks, by their numbers of tokens, so units are
+// balanced on Zipfian data (design section 4). The layout is a function of the corpus, D, W and B alone (section 5).
 #pragma once
 
 #include <cstddef>
@@ -21,13 +22,15 @@ struct Run {
   std::uint32_t tokens;  ///< > 0
 };
 
-/// The tokens of one worker: by block, then by word, then by document. 8 bytes a token and 8 a run.
+/// The tokens of one worker in one document block: by block of words, then by word, then by document. 8 bytes a token
+/// and 8 a run. The first three are empty while they lie on disk.
 struct Stripe {
   std::vector<std::uint32_t> documents;  ///< by token: number within the stripe
   std::vector<Topic> topics;             ///< by token: its topic, or kNoTopic
   std::vector<Run> runs;
   std::vector<std::size_t> run_begin, token_begin;  ///< blocks + 1 entries each
 
+  std::size_t tokens() const { return token_begin.back(); }
   std::span<const Run> runs_of(std::size_t block) const {
     return std::span(runs).subspan(run_begin[block], run_begin[block + 1] - run_begin[block]);
   }
@@ -35,14 +38,30 @@ struct Stripe {
 
 class TokenGrid {
  public:
-  /// Deals documents into `stripes` and words into `blocks`. @throws Error (data) when a word or a document has 2^31
-  /// tokens or more: their counts have 32 bits.
-  TokenGrid(const Corpus& corpus, std::size_t stripes, std::size_t blocks, const ParallelFor& parallel);
+  struct Shape {
+    std::size_t document_blocks = 1, workers = 1, blocks = 1;
+  };
+  /// Deals documents of so many tokens and words of so many; the stripes are yet to be filled. @throws Error (data)
+  /// when a word or a document has 2^31 tokens or more: their counts have 32 bits.
+  TokenGrid(std::span<const std::uint64_t> lengths, std::span<const std::uint64_t> frequencies, const Shape& shape);
+  /// The same for a corpus in memory, and fills all stripes.
+  TokenGrid(const Corpus& corpus, const Shape& shape, const ParallelFor& parallel);
 
+  /// Fills the stripes of a document block from a corpus whose first document is number `first` of all.
+  void fill(std::size_t document_block, const Corpus& corpus, std::uint32_t first, const ParallelFor& parallel);
+
+  /// Parts of this axis are the stripes: stripe_of(document block, worker).
   const Axis& documents() const noexcept { return documents_; }
   const Axis& words() const noexcept { return words_; }
   std::size_t stripes() const noexcept { return documents_.parts(); }
   std::size_t blocks() const noexcept { return words_.parts(); }
+  std::size_t workers() const noexcept { return workers_; }
+  std::size_t document_blocks() const noexcept { return stripes() / workers_; }
+  std::size_t stripe_of(std::size_t document_block, std::size_t worker) const {
+    return document_block * workers_ + worker;
+  }
+  /// The first document of a block, by its number in the corpus; of the block behind the last, the number of all.
+  std::uint32_t first_document(std::size_t document_block) const { return documents_.begin[document_block * workers_]; }
   std::uint64_t tokens() const noexcept { return tokens_; }
   Stripe& stripe(std::size_t s) { return stripes_[s]; }
   const Stripe& stripe(std::size_t s) const { return stripes_[s]; }
@@ -50,13 +69,18 @@ class TokenGrid {
   std::size_t longest_run() const noexcept { return longest_run_; }
 
  private:
-  void fill_stripe(std::size_t s, const Corpus& corpus, std::span<const std::uint32_t> external_documents);
+  void fill_stripe(std::size_t s, const Corpus& corpus, std::span<const std::uint32_t> corpus_documents);
 
+  std::size_t workers_;
   Axis documents_, words_;
   std::uint64_t tokens_ = 0;
   std::size_t longest_run_ = 0;
   std::vector<Stripe> stripes_;
 };
+
+/// How many tokens each document has, and each word.
+std::vector<std::uint64_t> document_lengths(const Corpus& corpus);
+std::vector<std::uint64_t> word_frequencies(const Corpus& corpus);
 
 /// The ids of an axis by their internal numbers.
 std::vector<std::uint32_t> external_ids(const Axis& axis);

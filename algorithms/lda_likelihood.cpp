@@ -20,33 +20,45 @@ double word_part(const LdaState& state, BlockId block, const RisingLogs& symmetr
   return sum;
 }
 
-double document_part(const LdaState& state, std::size_t stripe, const RisingLogs& all_alpha, const RisingLogs& alpha) {
-  const DocumentTopics& documents = *state.documents[stripe];
-  const bool symmetric = state.priors.symmetric_alpha();
+}  // namespace
+
+DocumentLogs::DocumentLogs(const Priors& priors)
+    : priors_(priors), all_alpha_(priors.alpha_sum()), alpha_(priors.alpha[0]), symmetric_(priors.symmetric_alpha()) {}
+
+double DocumentLogs::operator()(const DocumentTopics& documents) const {
   double sum = 0;
   for (std::size_t d = 0; d < documents.documents(); ++d) {
-    sum -= all_alpha(documents.length(d));
+    sum -= all_alpha_(documents.length(d));
     documents.for_each_topic(d, [&](Topic topic, std::int32_t count) {
-      sum += symmetric ? alpha(count) : log_rising(state.priors.alpha[topic], count);
+      sum += symmetric_ ? alpha_(count) : log_rising(priors_.alpha[topic], count);
     });
   }
   return sum;
 }
 
-}  // namespace
-
-double joint_log_likelihood(const LdaState& state, const ParallelFor& parallel) {
-  const RisingLogs beta(state.priors.beta), alpha(state.priors.alpha[0]), all_alpha(state.priors.alpha_sum());
+double joint_log_likelihood(const LdaState& state, std::span<const double> document_parts,
+                            const ParallelFor& parallel) {
+  const RisingLogs beta(state.priors.beta);
   const std::size_t blocks = state.grid.blocks();
-  std::vector<double> parts(blocks + state.grid.stripes());
-  parallel(parts.size(), [&](std::size_t i) {
-    parts[i] = i < blocks ? word_part(state, static_cast<BlockId>(i), beta)
-                          : document_part(state, i - blocks, all_alpha, alpha);
-  });
+  std::vector<double> parts(blocks);
+  parallel(blocks, [&](std::size_t b) { parts[b] = word_part(state, static_cast<BlockId>(b), beta); });
+  parts.insert(parts.end(), document_parts.begin(), document_parts.end());
   double topics = 0;
   const double beta_sum = state.beta_sum();
   for (const std::int64_t total : state.totals.committed()) topics -= log_rising(beta_sum, total);
   return tree_sum(std::span<double>{parts}) + topics;
+}
+
+double joint_log_likelihood(LdaState& state, const ParallelFor& parallel) {
+  const DocumentLogs logs(state.priors);
+  std::vector<double> parts(state.grid.stripes());
+  state.for_each_document_block(parallel, [&](std::size_t document_block) {
+    parallel(state.grid.workers(), [&](std::size_t w) {
+      const std::size_t s = state.grid.stripe_of(document_block, w);
+      parts[s] = logs(*state.documents[s]);
+    });
+  });
+  return joint_log_likelihood(state, parts, parallel);
 }
 
 FrozenTopics freeze(const LdaState& state) {

@@ -16,7 +16,21 @@ namespace orrery::lda {
 ///   Σ_k [ln Γ(β̄) − ln Γ(n_k + β̄)] + Σ_(k,w) [ln Γ(n_kw + β_w) − ln Γ(β_w)]
 /// + Σ_d [ln Γ(ᾱ) − ln Γ(L_d + ᾱ)] + Σ_(d,k) [ln Γ(n_dk + α_k) − ln Γ(α_k)].
 /// Summed by block and stripe, then along the fixed tree. Cost: the counts that are not 0.
-double joint_log_likelihood(const LdaState& state, const ParallelFor& parallel);
+double joint_log_likelihood(LdaState& state, const ParallelFor& parallel);
+/// The same, where the documents' part is known stripe by stripe.
+double joint_log_likelihood(const LdaState& state, std::span<const double> document_parts, const ParallelFor& parallel);
+
+/// What the documents of a stripe contribute. Safe from several threads.
+class DocumentLogs {
+ public:
+  explicit DocumentLogs(const Priors& priors);
+  double operator()(const DocumentTopics& documents) const;
+
+ private:
+  Priors priors_;
+  RisingLogs all_alpha_, alpha_;
+  bool symmetric_;
+};
 
 /// The topics of words as they are at one moment, ready to be asked: p(w | k) = share + β_w rate_k, where share =
 /// n_kw / (n_k + β̄) is listed for the topics of the word and rate_k = 1 / (n_k + β̄).

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <unordered_map>
 
@@ -21,45 +22,61 @@ namespace {
 
 constexpr std::size_t kSettings = 2;
 
-/// Lists of topics and counts by row, as they are written.
-struct CountLists {
-  std::vector<std::int64_t> begin{0};
-  std::vector<std::uint32_t> topics, counts;
-
-  void add(Topic topic, std::int32_t count) {
-    topics.push_back(topic);
-    counts.push_back(static_cast<std::uint32_t>(count));
-  }
-  void end_row() { begin.push_back(static_cast<std::int64_t>(topics.size())); }
-  void write(ModelWriter& writer, const std::string& name) const {
-    writer.add_array<std::int64_t>(name + "_begin", begin);
-    writer.add_array<std::uint32_t>(name + "_topics", topics);
-    writer.add_array<std::uint32_t>(name + "_counts", counts);
-  }
+/// Rows of counts as lists: calls back for every count of every row, and at the end of each row.
+struct RowVisitor {
+  std::function<void(Topic, std::int32_t)> count;
+  std::function<void()> end_row;
 };
+using Rows = std::function<void(const RowVisitor&)>;
 
-CountLists word_lists(const LdaState& state) {
-  const Axis& words = state.grid.words();
-  CountLists lists;
-  for (std::uint32_t id = 0; id < words.size(); ++id) {
-    const auto block = static_cast<BlockId>(words.part[id]);
-    state.words.for_each_topic(block, words.internal[id] - words.begin[block],
-                               [&](Topic topic, std::int32_t count) { lists.add(topic, count); });
-    lists.end_row();
-  }
-  return lists;
+/// One number of every count as an array. Values leave in pieces, so that no copy of the model is made.
+void add_counts(ModelWriter& writer, const std::string& name, std::uint64_t size, const Rows& rows,
+                std::uint32_t (*value)(Topic, std::int32_t)) {
+  constexpr std::size_t kPiece = std::size_t{1} << 16;
+  writer.add_array(name, NpyType::uint32, {size}, [&](const ByteSink& sink) {
+    std::vector<std::uint32_t> piece;
+    rows({[&](Topic topic, std::int32_t count) {
+            piece.push_back(value(topic, count));
+            if (piece.size() < kPiece) return;
+            sink(std::as_bytes(std::span(piece)));
+            piece.clear();
+          },
+          [] {}});
+    sink(std::as_bytes(std::span(piece)));
+  });
 }
 
-CountLists document_lists(const LdaState& state) {
-  const Axis& documents = state.grid.documents();
-  CountLists lists;
-  for (std::uint32_t id = 0; id < documents.size(); ++id) {
-    const std::uint32_t worker = documents.part[id];
-    state.documents[worker]->for_each_topic(documents.internal[id] - documents.begin[worker],
-                                            [&](Topic topic, std::int32_t count) { lists.add(topic, count); });
-    lists.end_row();
+/// NAME_begin, NAME_topics and NAME_counts. Cost: three passes over the rows.
+void write_rows(ModelWriter& writer, const std::string& name, const Rows& rows) {
+  std::vector<std::int64_t> begin{0};
+  std::int64_t size = 0;
+  rows({[&](Topic, std::int32_t) { ++size; }, [&] { begin.push_back(size); }});
+  writer.add_array<std::int64_t>(name + "_begin", begin);
+  add_counts(writer, name + "_topics", static_cast<std::uint64_t>(size), rows,
+             [](Topic topic, std::int32_t) { return topic; });
+  add_counts(writer, name + "_counts", static_cast<std::uint64_t>(size), rows,
+             [](Topic, std::int32_t count) { return static_cast<std::uint32_t>(count); });
+}
+
+void visit_words(const LdaState& state, const RowVisitor& visitor) {
+  const Axis& words = state.grid.words();
+  for (std::uint32_t id = 0; id < words.size(); ++id) {
+    const auto block = static_cast<BlockId>(words.part[id]);
+    state.words.for_each_topic(block, words.internal[id] - words.begin[block], visitor.count);
+    visitor.end_row();
   }
-  return lists;
+}
+
+// Document blocks are ranges of documents, so their order is that of the documents.
+void visit_documents(LdaState& state, const ParallelFor& parallel, const RowVisitor& visitor) {
+  const Axis& documents = state.grid.documents();
+  state.for_each_document_block(parallel, [&](std::size_t block) {
+    for (std::uint32_t id = state.grid.first_document(block); id < state.grid.first_document(block + 1); ++id) {
+      const std::uint32_t stripe = documents.part[id];
+      state.documents[stripe]->for_each_topic(documents.internal[id] - documents.begin[stripe], visitor.count);
+      visitor.end_row();
+    }
+  });
 }
 
 void append_number(std::string& line, double value) {
@@ -74,10 +91,12 @@ std::string WordNames::name(std::uint32_t word) const {
   return vocabulary.empty() ? std::to_string(std::uint64_t{numbers[word]} + 1) : vocabulary[word];
 }
 
-void write_lda_model(ModelWriter& writer, const LdaState& state, const WordNames& names, bool keep_documents,
+void write_lda_model(ModelWriter& writer, LdaState& state, const WordNames& names, bool keep_documents,
                      const ParallelFor& parallel) {
-  word_lists(state).write(writer, "word");
-  if (keep_documents) document_lists(state).write(writer, "document");
+  write_rows(writer, "word", [&](const RowVisitor& visitor) { visit_words(state, visitor); });
+  if (keep_documents) {
+    write_rows(writer, "document", [&](const RowVisitor& visitor) { visit_documents(state, parallel, visitor); });
+  }
   const FrozenTopics frozen = freeze(state);
   writer.add_array<std::int64_t>("topic_totals", state.totals.committed());
   writer.add_array<double>("topic_coherence", coherence(state, frozen, parallel));
@@ -332,12 +351,12 @@ std::vector<Check> LdaModel::verify(const Run& run, Engine& engine) const {
   return checks;
 }
 
-void assign_by_model(LdaState& state, const FrozenTopics& model, const std::vector<std::uint32_t>& model_words,
-                     std::uint64_t seed, const ParallelFor& parallel) {
-  state.count(parallel);
+void assign_by_model(LdaState& state, std::size_t document_block, const FrozenTopics& model,
+                     const std::vector<std::uint32_t>& model_words, std::uint64_t seed, const ParallelFor& parallel) {
   const std::vector<std::uint32_t> external = external_ids(state.grid.words());
   const Random random(seed, Purpose::initial_model);
-  parallel(state.grid.stripes(), [&](std::size_t s) {
+  parallel(state.grid.workers(), [&](std::size_t w) {
+    const std::size_t s = state.grid.stripe_of(document_block, w);
     Stripe& stripe = state.grid.stripe(s);
     DocumentTopics& documents = *state.documents[s];
     RandomStream draws = random.stream(1, s);
@@ -374,7 +393,6 @@ void assign_by_model(LdaState& state, const FrozenTopics& model, const std::vect
       }
     });
   });
-  state.count(parallel);
 }
 
 }  // namespace orrery::lda

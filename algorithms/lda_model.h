@@ -28,7 +28,7 @@ struct WordNames {
   std::string name(std::uint32_t word) const;
 };
 
-void write_lda_model(ModelWriter& writer, const LdaState& state, const WordNames& names, bool keep_documents,
+void write_lda_model(ModelWriter& writer, LdaState& state, const WordNames& names, bool keep_documents,
                      const ParallelFor& parallel);
 /// Without reading more than the manifest. @throws Error (data) for another kind of model.
 std::size_t topics_of_model(const ModelReader& reader);
@@ -73,7 +73,8 @@ class LdaModel final : public Model {
 
 /// A warm start: draws a topic for every token under the topics of a model, given what the tokens of its document
 /// before it have got: p ∝ (n_dk + α_k) p(w | k). Words that the model does not know are equally likely in all topics.
-void assign_by_model(LdaState& state, const FrozenTopics& model, const std::vector<std::uint32_t>& model_words,
-                     std::uint64_t seed, const ParallelFor& parallel);
+/// For the tokens of a document block, which have no topics yet.
+void assign_by_model(LdaState& state, std::size_t document_block, const FrozenTopics& model,
+                     const std::vector<std::uint32_t>& model_words, std::uint64_t seed, const ParallelFor& parallel);
 
 }  // namespace orrery::lda

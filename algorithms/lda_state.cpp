@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -11,33 +12,23 @@
 namespace orrery::lda {
 namespace {
 
-constexpr const char* kAssignments = "assignments";
 constexpr const char* kPriors = "priors";
 
-std::vector<std::int64_t> totals_of(const TokenGrid& grid, std::size_t topics) {
-  std::vector<std::int64_t> totals(topics, 0);
-  for (std::size_t s = 0; s < grid.stripes(); ++s) {
-    for (const Topic topic : grid.stripe(s).topics) {
-      if (topic != kNoTopic) ++totals[topic];
-    }
-  }
-  return totals;
-}
-
-/// Walks through the runs of all stripes in one block word by word: take(token topics) for each run of `word`.
+/// Walks through the runs of the stripes of a document block in one block of words, word by word: take(token topics)
+/// for each run of `word`.
 class RunsByWord {
  public:
-  RunsByWord(const TokenGrid& grid, BlockId block) : grid_(grid), block_(block), places_(grid.stripes()) {
-    for (std::size_t s = 0; s < places_.size(); ++s) places_[s] = {0, grid.stripe(s).token_begin[block]};
+  RunsByWord(const TokenGrid& grid, std::size_t document_block, BlockId block)
+      : grid_(grid), document_block_(document_block), block_(block), places_(grid.workers()) {
+    for (std::size_t w = 0; w < places_.size(); ++w) places_[w] = {0, stripe(w).token_begin[block]};
   }
   template <class Take>
   void take(std::uint32_t word, Take&& take) {
-    for (std::size_t s = 0; s < places_.size(); ++s) {
-      const Stripe& stripe = grid_.stripe(s);
-      const auto runs = stripe.runs_of(block_);
-      Place& at = places_[s];
+    for (std::size_t w = 0; w < places_.size(); ++w) {
+      const auto runs = stripe(w).runs_of(block_);
+      Place& at = places_[w];
       if (at.run == runs.size() || runs[at.run].word != word) continue;
-      take(std::span(stripe.topics).subspan(at.token, runs[at.run].tokens));
+      take(std::span(stripe(w).topics).subspan(at.token, runs[at.run].tokens));
       at.token += runs[at.run++].tokens;
     }
   }
@@ -46,29 +37,86 @@ class RunsByWord {
   struct Place {
     std::size_t run, token;
   };
+  const Stripe& stripe(std::size_t worker) const { return grid_.stripe(grid_.stripe_of(document_block_, worker)); }
   const TokenGrid& grid_;
-  std::size_t block_;
+  std::size_t document_block_, block_;
   std::vector<Place> places_;
 };
 
 }  // namespace
 
-LdaState::LdaState(TokenGrid&& laid_out, const Topology& topology, const WorkerMap& map, std::size_t topics,
-                   Priors&& start)
+LdaState::LdaState(TokenGrid&& laid_out, const Topology& machine, const WorkerMap& map, std::size_t topics,
+                   Priors&& start, const Streaming* streaming)
     : grid(std::move(laid_out)),
-      words(topology, grid.words(), topics),
+      words(machine, grid.words(), topics),
+      documents(grid.stripes()),
       totals(topics, map.workers()),
-      priors(std::move(start)) {
-  const Axis& axis = grid.documents();
-  for (WorkerId w = 0; w < map.workers(); ++w) {
-    documents.push_back(std::make_unique<DocumentTopics>(
-        topology, map.domain_of(w), std::span(axis.counts).subspan(axis.begin[w], axis.part_size(w)), topics,
-        DocumentForm::listed));
+      priors(std::move(start)),
+      resident_stripes(grid.stripes()),
+      topology_(machine) {
+  for (WorkerId w = 0; w < map.workers(); ++w) domains_.push_back(map.domain_of(w));
+  if (streaming != nullptr) {
+    stream = std::make_unique<DocumentStream>(streaming->directory, grid);
+    resident_stripes = streaming->resident_blocks * grid.workers();
   }
 }
 
-void LdaState::count_block(BlockId block) {
-  RunsByWord runs(grid, block);
+void LdaState::make_documents(std::size_t stripe) {
+  const Axis& axis = grid.documents();
+  documents[stripe] = std::make_unique<DocumentTopics>(
+      topology_, domains_[stripe % grid.workers()],
+      std::span(axis.counts).subspan(axis.begin[stripe], axis.part_size(stripe)), topics(), DocumentForm::listed);
+}
+
+void LdaState::count_stripe(std::size_t stripe) {
+  documents[stripe]->count(grid.stripe(stripe).documents, grid.stripe(stripe).topics);
+}
+
+void LdaState::admit(std::size_t document_block) {
+  for (std::size_t w = 0; w < grid.workers(); ++w) make_documents(grid.stripe_of(document_block, w));
+}
+
+void LdaState::store(std::size_t document_block) {
+  for (std::size_t w = 0; w < grid.workers(); ++w) {
+    const std::size_t s = grid.stripe_of(document_block, w);
+    if (!is_streamed(s)) continue;
+    stream->put(s, grid.stripe(s));
+    documents[s].reset();
+  }
+}
+
+void LdaState::bring(std::size_t stripe) {
+  if (!is_streamed(stripe)) return;
+  stream->bring(stripe, grid.stripe(stripe));
+  make_documents(stripe);
+  count_stripe(stripe);
+}
+
+void LdaState::release(std::size_t stripe, bool changed) {
+  if (!is_streamed(stripe)) return;
+  documents[stripe].reset();
+  stream->release(stripe, grid.stripe(stripe), changed);
+}
+
+void LdaState::expect(std::size_t stripe) {
+  if (is_streamed(stripe)) stream->expect(stripe);
+}
+
+void LdaState::for_each_document_block(const ParallelFor& parallel, const std::function<void(std::size_t)>& visit) {
+  const auto for_stripes = [&](std::size_t block, const auto& call) {
+    for (std::size_t w = 0; w < grid.workers(); ++w) call(grid.stripe_of(block, w));
+  };
+  for (std::size_t block = 0; block < grid.document_blocks(); ++block) {
+    parallel(grid.workers(), [&](std::size_t w) { bring(grid.stripe_of(block, w)); });
+    if (block + 1 < grid.document_blocks()) for_stripes(block + 1, [&](std::size_t s) { expect(s); });
+    visit(block);
+    for_stripes(block, [&](std::size_t s) { release(s, false); });
+  }
+}
+
+// Adds a document block's tokens to the rows of a block of words. A row is a function of its counts alone.
+void LdaState::count_words(BlockId block, std::size_t document_block) {
+  RunsByWord runs(grid, document_block, block);
   std::vector<std::int32_t> counts(topics(), 0);
   std::vector<Topic> present;
   for (std::uint32_t word = 0; word < grid.words().part_size(block); ++word) {
@@ -77,11 +125,16 @@ void LdaState::count_block(BlockId block) {
         if (topic != kNoTopic && counts[topic]++ == 0) present.push_back(topic);
       }
     });
-    std::sort(present.begin(), present.end());
+    if (present.empty()) continue;
+    words.for_each_topic(block, word, [&](Topic topic, std::int32_t count) {
+      if (counts[topic] == 0) present.push_back(topic);
+      counts[topic] += count;
+    });
     const WordTopics::Row row = words.row(words.view(block), block, word);
     if (row.dense) {
-      std::copy(counts.begin(), counts.end(), row.counts);
+      for (const Topic topic : present) row.counts[topic] = counts[topic];
     } else {
+      std::sort(present.begin(), present.end());
       *row.size = static_cast<std::uint32_t>(present.size());
       for (std::size_t j = 0; j < present.size(); ++j) {
         row.topics[j] = present[j];
@@ -93,64 +146,101 @@ void LdaState::count_block(BlockId block) {
   }
 }
 
-void LdaState::count(const ParallelFor& parallel) {
-  parallel(grid.stripes(), [&](std::size_t s) {
-    documents[s]->clear();
-    const Stripe& stripe = grid.stripe(s);
-    for (std::size_t i = 0; i < stripe.topics.size(); ++i) {
-      if (stripe.topics[i] != kNoTopic) documents[s]->add(stripe.documents[i], stripe.topics[i]);
-    }
-  });
-  parallel(grid.blocks(), [&](std::size_t b) { count_block(static_cast<BlockId>(b)); });
-  totals.reset(totals_of(grid, topics()));
+namespace {
+
+void add_topics(std::span<const Topic> topics, std::vector<std::int64_t>& totals) {
+  for (const Topic topic : topics) {
+    if (topic != kNoTopic) ++totals[topic];
+  }
 }
 
-std::string LdaState::contradiction(const ParallelFor& parallel) const {
-  std::vector<std::string> found(grid.stripes() + grid.blocks());
-  parallel(grid.stripes(), [&](std::size_t s) {
-    const Stripe& stripe = grid.stripe(s);
-    std::vector<std::pair<std::uint32_t, Topic>> assigned, counted;
-    for (std::size_t i = 0; i < stripe.topics.size(); ++i) assigned.emplace_back(stripe.documents[i], stripe.topics[i]);
-    for (std::uint32_t d = 0; d < documents[s]->documents(); ++d) {
-      documents[s]->for_each_topic(d, [&](Topic topic, std::int32_t count) {
-        counted.insert(counted.end(), static_cast<std::size_t>(std::max(count, 0)), {d, topic});
-      });
-    }
-    std::sort(assigned.begin(), assigned.end());
-    if (assigned != counted) found[s] = "topics of the documents of worker " + std::to_string(s);
-  });
-  parallel(grid.blocks(), [&](std::size_t b) {
-    const auto block = static_cast<BlockId>(b);
-    RunsByWord runs(grid, block);
-    for (std::uint32_t word = 0; word < grid.words().part_size(block); ++word) {
-      std::vector<std::int64_t> rest(topics(), 0);
-      runs.take(word, [&](std::span<const Topic> tokens) {
-        for (const Topic topic : tokens) ++rest[topic];
-      });
-      words.for_each_topic(block, word, [&](Topic topic, std::int32_t count) { rest[topic] -= count; });
-      const bool balanced = std::all_of(rest.begin(), rest.end(), [](std::int64_t r) { return r == 0; });
-      if (!balanced) found[grid.stripes() + b] = "topics of word " + std::to_string(grid.words().begin[b] + word);
+}  // namespace
+
+void LdaState::count(const ParallelFor& parallel) {
+  std::vector<std::int64_t> sums(topics(), 0);
+  words.clear();
+  for_each_document_block(parallel, [&](std::size_t document_block) {
+    parallel(grid.workers(), [&](std::size_t w) {
+      const std::size_t s = grid.stripe_of(document_block, w);
+      if (!is_streamed(s)) count_stripe(s);  // others were counted as they came
+    });
+    parallel(grid.blocks(), [&](std::size_t b) { count_words(static_cast<BlockId>(b), document_block); });
+    for (std::size_t w = 0; w < grid.workers(); ++w) {
+      add_topics(grid.stripe(grid.stripe_of(document_block, w)).topics, sums);
     }
   });
-  for (const std::string& fault : found) {
-    if (!fault.empty()) return fault + " differ from the assignments";
+  totals.reset(std::move(sums));
+}
+
+namespace {
+
+/// Do the counts of a stripe's documents differ from its assignments?
+bool differs(const Stripe& stripe, const DocumentTopics& documents) {
+  std::vector<std::pair<std::uint32_t, Topic>> assigned, counted;
+  for (std::size_t i = 0; i < stripe.topics.size(); ++i) assigned.emplace_back(stripe.documents[i], stripe.topics[i]);
+  for (std::uint32_t d = 0; d < documents.documents(); ++d) {
+    documents.for_each_topic(d, [&](Topic topic, std::int32_t count) {
+      counted.insert(counted.end(), static_cast<std::size_t>(std::max(count, 0)), {d, topic});
+    });
   }
-  return totals_of(grid, topics()) == totals.committed() ? "" : "totals of topics differ from the assignments";
+  std::sort(assigned.begin(), assigned.end());
+  return assigned != counted;
+}
+
+using WordTopicCounts = std::map<std::pair<std::uint32_t, Topic>, std::int64_t>;
+
+void add_runs(const Stripe& stripe, const Axis& words, WordTopicCounts& counts) {
+  for_each_run(stripe, [&](std::size_t block, const Run& run, std::size_t token) {
+    for (std::size_t i = token; i < token + run.tokens; ++i)
+      ++counts[{words.begin[block] + run.word, stripe.topics[i]}];
+  });
+}
+
+}  // namespace
+
+std::string LdaState::contradiction(const ParallelFor& parallel) {
+  std::string found;
+  std::vector<std::int64_t> sums(topics(), 0);
+  WordTopicCounts left;
+  for_each_document_block(parallel, [&](std::size_t document_block) {
+    for (std::size_t w = 0; w < grid.workers(); ++w) {
+      const std::size_t s = grid.stripe_of(document_block, w);
+      if (differs(grid.stripe(s), *documents[s])) {
+        found = "topics of the documents of worker " + std::to_string(w) + " differ from the assignments";
+      }
+      add_topics(grid.stripe(s).topics, sums);
+      add_runs(grid.stripe(s), grid.words(), left);
+    }
+  });
+  for (BlockId block = 0; block < grid.blocks(); ++block) {
+    for (std::uint32_t word = 0; word < grid.words().part_size(block); ++word) {
+      words.for_each_topic(block, word, [&](Topic topic, std::int32_t count) {
+        left[{grid.words().begin[block] + word, topic}] -= count;
+      });
+    }
+  }
+  for (const auto& [at, count] : left) {
+    if (count != 0) found = "topics of word " + std::to_string(at.first) + " differ from the assignments";
+  }
+  if (!found.empty()) return found;
+  return sums == totals.committed() ? "" : "totals of topics differ from the assignments";
 }
 
 namespace {
 
 template <class T>
-void append(Bytes& out, std::span<const T> values) {
-  const auto bytes = std::as_bytes(values);
+void append(Bytes& out, const std::vector<T>& values) {
+  const auto bytes = std::as_bytes(std::span(values));
   out.insert(out.end(), bytes.begin(), bytes.end());
+}
+
+Error of_another_model(const char* section) {
+  return Error(ErrorKind::data, std::string("the checkpoint's section '") + section + "' is of another model");
 }
 
 template <class T>
 void take(std::span<const std::byte>& in, std::span<T> values, const char* section) {
-  if (in.size() < values.size_bytes()) {
-    throw Error(ErrorKind::data, std::string("the checkpoint's section '") + section + "' is of another model");
-  }
+  if (in.size() < values.size_bytes()) throw of_another_model(section);
   if (!values.empty()) std::memcpy(values.data(), in.data(), values.size_bytes());
   in = in.subspan(values.size_bytes());
 }
@@ -162,41 +252,93 @@ const StateSection& find_section(const std::vector<StateSection>& sections, cons
   throw Error(ErrorKind::data, std::string("the checkpoint has no section '") + name + "'");
 }
 
+/// Takes the topics of all tokens, in pieces of any size, to where their stripes are.
+class AssignmentTaker {
+ public:
+  explicit AssignmentTaker(LdaState& state) : state_(state) {}
+
+  void take(std::span<const std::byte> bytes) {
+    if (bytes.size() % sizeof(Topic) != 0) throw of_another_model(LdaState::kAssignments);
+    piece_.resize(bytes.size() / sizeof(Topic));
+    std::memcpy(piece_.data(), bytes.data(), bytes.size());
+    for (const Topic topic : piece_) {
+      if (topic >= state_.topics())
+        throw Error(ErrorKind::data, "the checkpoint assigns a topic that the model does not have");
+    }
+    for (std::span<const Topic> rest = piece_; !rest.empty();) rest = rest.subspan(put(rest));
+  }
+
+ private:
+  /// As many as belong to the stripe at hand; returns how many.
+  std::size_t put(std::span<const Topic> topics) {
+    while (token_ == state_.grid.stripe(stripe_).tokens()) {
+      ++stripe_;
+      token_ = 0;
+    }
+    Stripe& stripe = state_.grid.stripe(stripe_);
+    topics = topics.first(std::min(topics.size(), stripe.tokens() - token_));
+    if (state_.is_streamed(stripe_)) {
+      state_.stream->write_topics(stripe_, token_, topics);
+    } else {
+      std::copy(topics.begin(), topics.end(), stripe.topics.begin() + static_cast<std::ptrdiff_t>(token_));
+    }
+    token_ += topics.size();
+    return topics.size();
+  }
+
+  LdaState& state_;
+  std::size_t stripe_ = 0, token_ = 0;
+  std::vector<Topic> piece_;
+};
+
 }  // namespace
 
-std::vector<StateSection> LdaState::save() const {
+void LdaState::give_assignments(const ByteSink& sink) const {
+  for (std::size_t s = 0; s < grid.stripes(); ++s) {
+    if (is_streamed(s)) {
+      stream->read_topics(s, sink);
+    } else {
+      sink(std::as_bytes(std::span(grid.stripe(s).topics)));
+    }
+  }
+}
+
+std::vector<StateSection> LdaState::save() {
   StateSection assignments{kAssignments, {}}, prior_values{kPriors, {}};
-  assignments.bytes.reserve(grid.tokens() * sizeof(Topic));
-  for (std::size_t s = 0; s < grid.stripes(); ++s) append(assignments.bytes, std::span(grid.stripe(s).topics));
-  append(prior_values.bytes, std::span(priors.alpha));
-  append(prior_values.bytes, std::span(&priors.beta, 1));
-  append(prior_values.bytes, std::span(priors.word_beta));
+  if (stream != nullptr) {
+    stream->drain();
+    assignments.source = [this](const ByteSink& sink) { give_assignments(sink); };
+    assignments.source_bytes = grid.tokens() * sizeof(Topic);
+  } else {
+    assignments.bytes.reserve(grid.tokens() * sizeof(Topic));
+    for (std::size_t s = 0; s < grid.stripes(); ++s) append(assignments.bytes, grid.stripe(s).topics);
+  }
+  append(prior_values.bytes, priors.alpha);
+  append(prior_values.bytes, std::vector{priors.beta});
+  append(prior_values.bytes, priors.word_beta);
   return {std::move(assignments), std::move(prior_values)};
 }
 
 void LdaState::load(const std::vector<StateSection>& sections, const ParallelFor& parallel) {
-  std::span<const std::byte> bytes = find_section(sections, kAssignments).bytes;
-  for (std::size_t s = 0; s < grid.stripes(); ++s) {
-    take(bytes, std::span(grid.stripe(s).topics), kAssignments);
-    for (const Topic topic : grid.stripe(s).topics) {
-      if (topic >= topics())
-        throw Error(ErrorKind::data, "the checkpoint assigns a topic that the model does not have");
-    }
-  }
-  bytes = find_section(sections, kPriors).bytes;
+  const StateSection& assignments = find_section(sections, kAssignments);
+  if (assignments.size() != grid.tokens() * sizeof(Topic)) throw of_another_model(kAssignments);
+  if (stream != nullptr) stream->drain();
+  AssignmentTaker taker(*this);
+  assignments.read([&](std::span<const std::byte> bytes) { taker.take(bytes); });
+  std::span<const std::byte> bytes = find_section(sections, kPriors).bytes;
   take(bytes, std::span(priors.alpha), kPriors);
   take(bytes, std::span(&priors.beta, 1), kPriors);
   take(bytes, std::span(priors.word_beta), kPriors);
   count(parallel);
 }
 
-void assign_at_random(LdaState& state, std::uint64_t seed, const ParallelFor& parallel) {
+void assign_at_random(LdaState& state, std::size_t document_block, std::uint64_t seed, const ParallelFor& parallel) {
   const Random random(seed, Purpose::initial_model);
-  parallel(state.grid.stripes(), [&](std::size_t s) {
+  parallel(state.grid.workers(), [&](std::size_t w) {
+    const std::size_t s = state.grid.stripe_of(document_block, w);
     RandomStream draws = random.stream(0, s);
     for (Topic& topic : state.grid.stripe(s).topics) topic = static_cast<Topic>(draws.below(state.topics()));
   });
-  state.count(parallel);
 }
 
 }  // namespace orrery::lda

@@ -8,12 +8,14 @@
 namespace orrery::lda {
 namespace {
 
-/// The documents of each wanted word, ascending by internal number; empty for other words.
-std::vector<std::vector<std::uint32_t>> documents_of(const LdaState& state, const std::vector<bool>& wanted) {
+/// The documents of each wanted word in a document block, ascending by internal number; empty for other words.
+std::vector<std::vector<std::uint32_t>> documents_of(const LdaState& state, std::size_t document_block,
+                                                     const std::vector<bool>& wanted) {
   const TokenGrid& grid = state.grid;
   const std::vector<std::uint32_t> external = external_ids(grid.words());
   std::vector<std::vector<std::uint32_t>> documents(wanted.size());
-  for (std::size_t s = 0; s < grid.stripes(); ++s) {
+  for (std::size_t w = 0; w < grid.workers(); ++w) {
+    const std::size_t s = grid.stripe_of(document_block, w);
     const std::uint32_t first = grid.documents().begin[s];
     for_each_run(grid.stripe(s), [&](std::size_t block, const Run& run, std::size_t token) {
       const std::uint32_t word = external[grid.words().begin[block] + run.word];
@@ -76,30 +78,57 @@ std::vector<std::vector<std::uint32_t>> top_words(const FrozenTopics& model, std
   return words;
 }
 
-std::vector<double> coherence(const LdaState& state, const FrozenTopics& model, const ParallelFor& parallel) {
+namespace {
+
+constexpr std::size_t kTopicsEach = 16;  // a part of a parallel loop
+
+/// In how many documents the best words of a topic are, and each pair of them: a triangle, row by row, with the words
+/// themselves on its diagonal.
+using Meetings = std::vector<std::uint32_t>;
+std::size_t place(std::size_t i, std::size_t j) { return i * (i + 1) / 2 + j; }
+
+double mean_information(const Meetings& meetings, std::size_t words, std::size_t documents) {
+  double sum = 0;
+  for (std::size_t i = 0; i < words; ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      sum += mutual_information(meetings[place(i, i)], meetings[place(j, j)], meetings[place(i, j)], documents);
+    }
+  }
+  return words < 2 ? 0 : sum / static_cast<double>(words * (words - 1) / 2);
+}
+
+}  // namespace
+
+std::vector<double> coherence(LdaState& state, const FrozenTopics& model, const ParallelFor& parallel) {
   const auto words = top_words(model, kCoherenceWords);
   std::vector<bool> wanted(model.words(), false);
+  std::vector<Meetings> meetings(words.size());
   for (std::size_t k = 0; k < words.size(); ++k) {
     if (state.totals.committed()[k] < kCoherenceTokens) continue;
+    meetings[k].assign(place(words[k].size(), 0), 0);
     for (const std::uint32_t word : words[k]) wanted[word] = true;
   }
-  const auto documents = documents_of(state, wanted);
-  std::vector<double> out(words.size(), 0.0);
-  constexpr std::size_t kTopicsEach = 16;
-  parallel((words.size() + kTopicsEach - 1) / kTopicsEach, [&](std::size_t part) {
-    for (std::size_t k = part * kTopicsEach; k < std::min(words.size(), (part + 1) * kTopicsEach); ++k) {
-      if (state.totals.committed()[k] < kCoherenceTokens) continue;
-      double sum = 0;
-      std::size_t pairs = 0;
+  const auto for_topics = [&](const auto& call) {
+    parallel((words.size() + kTopicsEach - 1) / kTopicsEach, [&](std::size_t part) {
+      for (std::size_t k = part * kTopicsEach; k < std::min(words.size(), (part + 1) * kTopicsEach); ++k) {
+        if (!meetings[k].empty()) call(k);
+      }
+    });
+  };
+  state.for_each_document_block(parallel, [&](std::size_t document_block) {
+    const auto documents = documents_of(state, document_block, wanted);
+    for_topics([&](std::size_t k) {
       for (std::size_t i = 0; i < words[k].size(); ++i) {
-        for (std::size_t j = 0; j < i; ++j, ++pairs) {
-          const auto &a = documents[words[k][i]], &b = documents[words[k][j]];
-          sum += mutual_information(a.size(), b.size(), common(a, b), state.grid.documents().size());
+        for (std::size_t j = 0; j <= i; ++j) {
+          meetings[k][place(i, j)] +=
+              static_cast<std::uint32_t>(common(documents[words[k][i]], documents[words[k][j]]));
         }
       }
-      if (pairs > 0) out[k] = sum / static_cast<double>(pairs);
-    }
+    });
   });
+  std::vector<double> out(words.size(), 0.0);
+  for_topics(
+      [&](std::size_t k) { out[k] = mean_information(meetings[k], words[k].size(), state.grid.documents().size()); });
   return out;
 }
 

@@ -21,6 +21,6 @@ std::vector<std::vector<std::uint32_t>> top_words(const FrozenTopics& model, std
 /// ln(p(a, b) / (p(a) p(b))) / −ln p(a, b), with p by documents; −1 for a pair that never meets, 1 for one that is
 /// never apart (G. Bouma 2009; Röder et al., WSDM 2015). 0 for a topic of fewer than kCoherenceTokens tokens: its best
 /// words are chance, and there may be a million of them.
-std::vector<double> coherence(const LdaState& state, const FrozenTopics& model, const ParallelFor& parallel);
+std::vector<double> coherence(LdaState& state, const FrozenTopics& model, const ParallelFor& parallel);
 
 }  // namespace orrery::lda

@@ -5,11 +5,15 @@
 //
 // A unit is the tokens of one worker's documents and one block of words. Units that run together share neither
 // documents nor words, so no count has two writers; the only shared state is how many tokens a topic has (TopicTotals),
-// of which every worker has a copy that is brought up to date between clocks. One clock visits every token once.
+// of which every worker has a copy that is brought up to date between clocks. One clock visits the tokens of a document
+// block once, one iteration those of all.
 #pragma once
 
+#include <array>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "algorithms/lda_likelihood.h"
@@ -28,6 +32,7 @@ struct TrainingPlan {
   bool fit_priors = false;
   std::uint64_t seed = 1;
   const Kernels* kernels = nullptr;
+  std::filesystem::path scratch = {};  ///< where the best state goes while documents are streamed
 };
 
 class LdaTrainee final : public Trainee, public ShowsBlocks {
@@ -44,20 +49,34 @@ class LdaTrainee final : public Trainee, public ShowsBlocks {
   Evaluation evaluate(Engine& engine, bool exact) override;
   std::vector<StateSection> save_state() const override;
   void load_state(const std::vector<StateSection>& sections) override;
-  void keep_best() override { best_ = state_.save(); }
-  void restore_best() override { state_.load(best_, serial_for); }
+  void keep_best() override;
+  void restore_best() override;
+  /// Sections of save_state() that may be larger than memory, where documents are streamed.
+  std::vector<std::string> sections_on_disk() const;
   std::size_t block_bytes(BlockId block) const override;
 
  private:
   struct Worker;
+  /// What is kept of a stripe that is not in memory.
+  struct Summary {
+    double log_likelihood = 0, topics_per_token = 0;
+    bool dense = false;
+  };
+  std::size_t stripe_at(WorkerId worker, Clock clock) const;
   void begin_clock(Worker& worker, WorkerId id, Clock clock);
-  SamplerKind sampler_for(WorkerId id) const;
+  Sampler& sampler_for(Worker& worker, std::size_t stripe);
+  void summarise(std::size_t stripe);
+  void summarise_all(const ParallelFor& parallel);
+  void priors_changed();
 
   LdaState& state_;
   const Completion& held_out_;
   const TrainingPlan plan_;
   Buffer alpha_;
   std::vector<std::unique_ptr<Worker>> workers_;
+  std::optional<DocumentLogs> logs_;
+  std::vector<Summary> summaries_;  ///< by stripe
+  bool summarised_ = false;         ///< those of streamed stripes are of their states on disk and of these priors
   std::vector<StateSection> best_;
 };
 

@@ -35,6 +35,7 @@ static_assert(sizeof(Head) == 56 && std::is_trivially_copyable_v<Head>);
 
 constexpr std::string_view kPrefix = "clock-";
 constexpr std::string_view kSuffix = ".ckpt";
+constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
 struct TableRow {
   std::string name;
@@ -73,8 +74,9 @@ std::string table_text(const std::vector<StateSection>& sections) {
     if (section.name.empty() || section.name.find_first_of(" \n") != std::string::npos) {
       throw Error(ErrorKind::internal, "checkpoint: unusable section name " + orrery::quoted(section.name));
     }
-    text +=
-        section.name + " " + std::to_string(section.bytes.size()) + " " + checksum_text(checksum(section.bytes)) + "\n";
+    Checksum sum;
+    section.read([&](std::span<const std::byte> bytes) { sum.update(bytes); });
+    text += section.name + " " + std::to_string(section.size()) + " " + checksum_text(sum.value()) + "\n";
   }
   return text;
 }
@@ -118,6 +120,9 @@ class FileReader {
       throw fault("cannot be read as a whole");
     left_ -= size;
   }
+  /// Where the next byte lies in the file.
+  std::uint64_t place() { return static_cast<std::uint64_t>(file_.tellg()); }
+  const fs::path& path() const { return path_; }
   std::string read_text(std::uint64_t size) {
     if (size > left_) throw fault("is truncated");
     std::string text(static_cast<std::size_t>(size), '\0');
@@ -152,13 +157,52 @@ Head read_head(FileReader& reader) {
   return head;
 }
 
-std::vector<StateSection> read_sections(FileReader& reader, const std::vector<TableRow>& rows) {
+/// Gives the `size` bytes at `place` in pieces.
+ByteSource part_of_file(const fs::path& path, std::uint64_t place, std::uint64_t size) {
+  return [=](const ByteSink& sink) {
+    std::ifstream file(path, std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(place));
+    Bytes piece(kPieceBytes);
+    for (std::uint64_t left = size; left > 0;) {
+      const auto next = static_cast<std::size_t>(std::min<std::uint64_t>(left, piece.size()));
+      if (!file.read(reinterpret_cast<char*>(piece.data()), static_cast<std::streamsize>(next))) {
+        throw data_error(path.string(), "cannot be read as a whole");
+      }
+      sink(std::span(piece).first(next));
+      left -= next;
+    }
+  };
+}
+
+/// Reads on to the end of a section that stays on disk; returns its checksum.
+std::uint64_t leave_on_disk(FileReader& reader, const TableRow& row, StateSection& section) {
+  section.source_bytes = row.bytes;
+  section.source = part_of_file(reader.path(), reader.place(), row.bytes);
+  Bytes piece(kPieceBytes);
+  Checksum sum;
+  for (std::uint64_t left = row.bytes; left > 0;) {
+    const auto next = static_cast<std::size_t>(std::min<std::uint64_t>(left, piece.size()));
+    reader.read(piece.data(), next);
+    sum.update(std::span(piece).first(next));
+    left -= next;
+  }
+  return sum.value();
+}
+
+std::vector<StateSection> read_sections(FileReader& reader, const std::vector<TableRow>& rows,
+                                        const std::vector<std::string>& on_disk) {
   std::vector<StateSection> sections;
   for (const TableRow& row : rows) {
     if (row.bytes > reader.left()) throw reader.fault("is truncated in section '" + row.name + "'");
-    StateSection section{row.name, Bytes(static_cast<std::size_t>(row.bytes))};
-    reader.read(section.bytes.data(), row.bytes);
-    const std::uint64_t got = checksum(section.bytes);
+    StateSection section{row.name, {}};
+    std::uint64_t got = 0;
+    if (std::find(on_disk.begin(), on_disk.end(), row.name) != on_disk.end()) {
+      got = leave_on_disk(reader, row, section);
+    } else {
+      section.bytes.resize(static_cast<std::size_t>(row.bytes));
+      reader.read(section.bytes.data(), row.bytes);
+      got = checksum(section.bytes);
+    }
     if (got != row.checksum) {
       throw reader.fault("is corrupted in section '" + row.name + "': expected checksum " +
                          checksum_text(row.checksum) + ", got " + checksum_text(got));
@@ -263,6 +307,9 @@ void CheckpointStore::write(const Checkpoint& checkpoint) {
 }
 
 void CheckpointStore::write_behind(Checkpoint checkpoint) {
+  const bool on_disk = std::any_of(checkpoint.sections.begin(), checkpoint.sections.end(),
+                                   [](const StateSection& section) { return static_cast<bool>(section.source); });
+  if (on_disk) return write(checkpoint);
   wait();
   writer_ = std::thread([this, checkpoint = std::move(checkpoint)] {
     try {
@@ -278,11 +325,11 @@ void CheckpointStore::wait() {
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
-CheckpointStore::Found CheckpointStore::newest_valid() const {
+CheckpointStore::Found CheckpointStore::newest_valid(const std::vector<std::string>& on_disk) const {
   Found found;
   for (const Clock clock : clocks()) {
     try {
-      Checkpoint checkpoint = read_checkpoint(file_of(clock), fingerprint_);
+      Checkpoint checkpoint = read_checkpoint(file_of(clock), fingerprint_, on_disk);
       if (checkpoint.clock != clock)
         throw data_error(file_of(clock).string(), "holds another clock than its name says");
       found.checkpoint = std::move(checkpoint);
@@ -303,17 +350,20 @@ void write_checkpoint(const fs::path& path, const Fingerprint& fingerprint, cons
   head.clock = checkpoint.clock;
   head.fingerprint_bytes = fingerprint_text.size();
   head.table_bytes = table.size();
-  for (const StateSection& section : checkpoint.sections) head.payload_bytes += section.bytes.size();
+  for (const StateSection& section : checkpoint.sections) head.payload_bytes += section.size();
   head.checksum = head_checksum(head, fingerprint_text, table);
   AtomicFile file(path);
   file.write(std::as_bytes(std::span{&head, 1}));
   file.write(fingerprint_text);
   file.write(table);
-  for (const StateSection& section : checkpoint.sections) file.write(section.bytes);
+  for (const StateSection& section : checkpoint.sections) {
+    section.read([&](std::span<const std::byte> bytes) { file.write(bytes); });
+  }
   file.commit();
 }
 
-Checkpoint read_checkpoint(const fs::path& file, const Fingerprint& fingerprint) {
+Checkpoint read_checkpoint(const fs::path& file, const Fingerprint& fingerprint,
+                           const std::vector<std::string>& on_disk) {
   FileReader reader(file);
   const Head head = read_head(reader);
   const std::string fingerprint_text = reader.read_text(head.fingerprint_bytes);
@@ -331,7 +381,7 @@ Checkpoint read_checkpoint(const fs::path& file, const Fingerprint& fingerprint)
   if (!rows || rows->size() != head.sections || payload != head.payload_bytes) {
     throw reader.fault("is corrupted: its table of sections is malformed");
   }
-  return {.clock = head.clock, .sections = read_sections(reader, *rows)};
+  return {.clock = head.clock, .sections = read_sections(reader, *rows, on_disk)};
 }
 
 }  // namespace orrery

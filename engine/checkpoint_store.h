@@ -57,6 +57,7 @@ class CheckpointStore {
   /// so are those of a later clock, which a resumed run has refused. Throws an output error.
   void write(const Checkpoint& checkpoint);
   /// Takes the state over and writes it while the run goes on. First waits for the one before, and throws its failure.
+  /// Sections that lie on disk would change as the run goes on: with one of them it returns when all is written.
   void write_behind(Checkpoint checkpoint);
   /// Waits for the write under way and throws its failure, once.
   void wait();
@@ -67,7 +68,8 @@ class CheckpointStore {
     std::vector<std::string> refused = {};
   };
   /// Reads the newest checkpoint that is whole and of this run's fingerprint.
-  Found newest_valid() const;
+  /// Sections of the names in `on_disk` are checked and stay in the file (StateSection::source).
+  Found newest_valid(const std::vector<std::string>& on_disk = {}) const;
   /// Clocks of the files that are there, newest first; valid or not.
   std::vector<Clock> clocks() const;
   std::filesystem::path file_of(Clock clock) const;
@@ -87,6 +89,7 @@ class CheckpointStore {
 void write_checkpoint(const std::filesystem::path& file, const Fingerprint& fingerprint, const Checkpoint& checkpoint);
 /// Reads one file. Throws a data error that says why it cannot be used: truncated, corrupted, another format, or of
 /// another fingerprint.
-Checkpoint read_checkpoint(const std::filesystem::path& file, const Fingerprint& fingerprint);
+Checkpoint read_checkpoint(const std::filesystem::path& file, const Fingerprint& fingerprint,
+                           const std::vector<std::string>& on_disk = {});
 
 }  // namespace orrery

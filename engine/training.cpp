@@ -38,7 +38,8 @@ class Trainer {
     ExecutorOptions executor_options;
     executor_options.start = state_.iteration * options_.clocks_per_iteration;
     // Several nodes must stop at the same clock, so there the question is put at cuts, to all of them.
-    if (!is_cluster()) executor_options.should_stop = [this] { return interrupted_.load() || out_of_time(); };
+    if (!is_cluster())
+      executor_options.should_stop = [this] { return !ignore_stop_ && (interrupted_.load() || out_of_time()); };
     executor_ = std::make_unique<Executor>(engine, schedule, trainee, options.workers, std::move(executor_options));
   }
 
@@ -102,7 +103,7 @@ class Trainer {
   }
 
   bool out_of_time() const {
-    if (ignore_stop_ || !options_.stop.max_seconds) return false;
+    if (!options_.stop.max_seconds) return false;
     return state_.seconds + running_seconds() >= *options_.stop.max_seconds;
   }
 

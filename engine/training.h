@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/access_learner.h"
+#include "engine/npy.h"
 #include "engine/program.h"
 #include "engine/schedule.h"
 #include "engine/types.h"
@@ -39,6 +40,16 @@ struct Evaluation {
 struct StateSection {
   std::string name;
   Bytes bytes;
+  /// For state that lies on disk because it does not fit in memory: gives `source_bytes` bytes as often as it is asked,
+  /// until the training goes on or the section is gone; `bytes` is empty then.
+  ByteSource source = {};
+  std::uint64_t source_bytes = 0;
+
+  std::uint64_t size() const { return source ? source_bytes : bytes.size(); }
+  void read(const ByteSink& sink) const {
+    if (source) return source(sink);
+    sink(bytes);
+  }
 };
 
 /// A program that can be trained: evaluated, saved and restored at cuts. All calls come from the thread in train(),

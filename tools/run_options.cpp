@@ -41,7 +41,9 @@ RunOptions::RunOptions(const StopRules& defaults) : stop(defaults) {
       .add("valid-every", valid_every, "iterations between two evaluations", at_least(1))
       .add("checkpoint-every", checkpoint_every, "iterations between two checkpoints; 0: none", at_least(0))
       .add("init", init, "run or model directory to start from")
-      .add("memory-limit", memory_limit, "refuse a run that needs more (512M, 24G); empty: physical memory")
+      .add("memory-limit", memory_limit,
+           "refuse a run that needs more (512M, 24G), or stream its data from disk where the algorithm can (lda); "
+           "empty: physical memory")
       .add_choice("plan", plan, "learn what a program on tables accesses, and serve it by slot",
                   {{"on", true}, {"off", false}})
       .add("plan-out", plan_out, "file for the learned plan; empty: none")

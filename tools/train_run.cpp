@@ -189,6 +189,8 @@ void TrainRun::check_plan_options() const {
 DataRequest TrainRun::data_request() const {
   DataRequest data{
       .path = request_.data, .format = options_.format, .valid = {}, .init = {}, .schedule = options_.schedule};
+  data.memory_limit = memory_limit().first;
+  data.scratch = options_.out;
   if (!options_.valid.empty()) data.valid = options_.valid;
   if (!options_.init.empty()) data.init = options_.init;
   return data;
@@ -246,14 +248,17 @@ void TrainRun::check_memory() {
   if (simulation_) estimate.add("the other simulated nodes", simulation_->nodes - 1, estimate.total());
   if (nodes_.ranks_here() > 1) estimate.add("the other ranks of this host", nodes_.ranks_here() - 1, estimate.total());
   progress_.note("memory needed at the peak:\n" + estimate.table());
-  if (options_.memory_limit.empty()) {
-    const AvailableMemory memory = available_memory();
-    const bool limited = memory.limit_bytes > 0 && memory.limit_bytes < memory.physical_bytes;
-    estimate.require_fits(limited ? memory.limit_bytes : memory.physical_bytes,
-                          limited ? "limit of " + memory.limited_by : "memory of this machine");
-  } else {
-    estimate.require_fits(parse_bytes("--memory-limit", options_.memory_limit), "--memory-limit");
-  }
+  const auto [limit, limit_name] = memory_limit();
+  estimate.require_fits(limit, limit_name);
+}
+
+// In bytes, and what sets it.
+std::pair<std::uint64_t, std::string> TrainRun::memory_limit() const {
+  if (!options_.memory_limit.empty()) return {parse_bytes("--memory-limit", options_.memory_limit), "--memory-limit"};
+  const AvailableMemory memory = available_memory();
+  const bool limited = memory.limit_bytes > 0 && memory.limit_bytes < memory.physical_bytes;
+  return {limited ? memory.limit_bytes : memory.physical_bytes,
+          limited ? "limit of " + memory.limited_by : "memory of this machine"};
 }
 
 void TrainRun::prepare() {
@@ -379,7 +384,7 @@ void TrainRun::read_checkpoint_of_first() {
   if (!session_.resume) return;
   if (directory_->resumed()) compare_with_record(mine);
   begin_step("looking for a checkpoint");
-  CheckpointStore::Found found = checkpoints_->newest_valid();
+  CheckpointStore::Found found = checkpoints_->newest_valid(training_.sections_on_disk);
   for (const std::string& reason : found.refused) engine_->warn("checkpoint not used: " + reason);
   resume_from_ = std::move(found.checkpoint);
   if (resume_from_) {

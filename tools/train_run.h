@@ -50,6 +50,7 @@ class TrainRun {
   void agree_on_command();
   void check_plan_options() const;
   DataRequest data_request() const;
+  std::pair<std::uint64_t, std::string> memory_limit() const;
   std::optional<SimdLevel> agreed_simd();
   void open_engine();
   void load();

@@ -58,33 +58,46 @@ std::vector<bool> stop_words(const CorpusFilter& filter, const std::string& path
 
 }  // namespace
 
+WordChoice choose_words(const CorpusFilter& filter, const std::string& path, const Corpus& corpus,
+                        const std::vector<std::uint64_t>& documents_of_words, std::uint64_t documents) {
+  const std::vector<bool> stopped = stop_words(filter, path, corpus);
+  const double most = filter.largest_share * static_cast<double>(documents);
+  WordChoice choice;
+  for (std::uint32_t w = 0; w < corpus.word_count; ++w) {
+    const std::uint64_t in = documents_of_words[w];
+    const bool stays = !stopped[w] && in >= filter.least_documents && static_cast<double>(in) <= most;
+    choice.gone += !stays && in > 0 ? 1 : 0;
+    if (stays) choice.numbers.push_back(w);
+  }
+  return choice;
+}
+
+std::vector<std::string> names_of(const std::vector<std::uint32_t>& numbers,
+                                  const std::vector<std::string>& vocabulary) {
+  std::vector<std::string> names;
+  if (vocabulary.empty()) return names;
+  for (const std::uint32_t number : numbers) names.push_back(vocabulary[number]);
+  return names;
+}
+
+void warn_of_filter(std::uint64_t words, std::uint64_t tokens, std::vector<std::string>& warnings) {
+  if (words == 0) return;
+  warnings.push_back(std::to_string(words) + " words with " + std::to_string(tokens) +
+                     " tokens were left out (stop words and document frequencies)");
+}
+
+Error no_words_left(const std::string& path) {
+  return data_error(path, "no word is left after stop words and document frequencies");
+}
+
 std::vector<std::uint32_t> filter_corpus(const CorpusFilter& filter, const std::string& path, CorpusData& data) {
   Corpus& corpus = data.corpus;
-  const std::vector<bool> stopped = stop_words(filter, path, corpus);
-  const std::vector<std::uint64_t> documents = documents_of_words(corpus);
-  const double most = filter.largest_share * static_cast<double>(corpus.documents());
-  std::vector<std::uint32_t> new_numbers(corpus.word_count, kGone), old_numbers;
-  std::uint64_t gone = 0;
-  for (std::uint32_t w = 0; w < corpus.word_count; ++w) {
-    const bool stays =
-        !stopped[w] && documents[w] >= filter.least_documents && static_cast<double>(documents[w]) <= most;
-    gone += !stays && documents[w] > 0 ? 1 : 0;
-    if (!stays) continue;
-    new_numbers[w] = static_cast<std::uint32_t>(old_numbers.size());
-    old_numbers.push_back(w);
-  }
-  const std::uint64_t tokens_gone = take_words(new_numbers, static_cast<std::uint32_t>(old_numbers.size()), corpus);
-  if (corpus.tokens == 0) throw data_error(path, "no word is left after stop words and document frequencies");
-  if (!corpus.vocabulary.empty()) {
-    std::vector<std::string> kept;
-    for (const std::uint32_t w : old_numbers) kept.push_back(std::move(corpus.vocabulary[w]));
-    corpus.vocabulary = std::move(kept);
-  }
-  if (gone > 0) {
-    data.warnings.push_back(std::to_string(gone) + " words with " + std::to_string(tokens_gone) +
-                            " tokens were left out (stop words and document frequencies)");
-  }
-  return old_numbers;
+  WordChoice choice = choose_words(filter, path, corpus, documents_of_words(corpus), corpus.documents());
+  const std::uint64_t tokens_gone = renumber_corpus(choice.numbers, corpus);
+  if (corpus.tokens == 0) throw no_words_left(path);
+  corpus.vocabulary = names_of(choice.numbers, corpus.vocabulary);
+  warn_of_filter(choice.gone, tokens_gone, data.warnings);
+  return std::move(choice.numbers);
 }
 
 std::uint64_t renumber_corpus(const std::vector<std::uint32_t>& numbers, Corpus& corpus) {

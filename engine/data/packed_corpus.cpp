@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <fstream>
 #include <span>
 #include <type_traits>
 
@@ -86,6 +86,15 @@ void require_sum(const std::string& path, const char* part, std::uint64_t expect
 }
 
 }  // namespace
+
+bool is_packed_corpus(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  std::array<char, kPackedCorpusMagic.size()> begin{};
+  std::ifstream file(path, std::ios::binary);
+  file.read(begin.data(), begin.size());
+  return file && std::string_view(begin.data(), begin.size()) == kPackedCorpusMagic;
+}
 
 std::uint64_t pack_corpus(const CorpusData& data, const std::filesystem::path& path) {
   const Corpus& corpus = data.corpus;

@@ -23,6 +23,8 @@ namespace orrery {
 /// What a packed corpus begins with.
 inline constexpr std::string_view kPackedCorpusMagic = "ORRYPACK";
 
+/// Whether a file begins like one. No pipe does.
+bool is_packed_corpus(const std::string& path);
 /// Writes a corpus as read_corpus() gave it; returns the size of the file. Throws an output error.
 std::uint64_t pack_corpus(const CorpusData& data, const std::filesystem::path& path);
 

@@ -15,7 +15,9 @@
 #include "algorithms/lda_fit_priors.h"
 #include "algorithms/lda_model.h"
 #include "algorithms/lda_topics.h"
+#include "engine/checkpoint_store.h"
 #include "engine/checksum.h"
+#include "engine/data/packed_corpus.h"
 #include "engine/error.h"
 #include "tests/algorithms/lda_test_support.h"
 
@@ -45,6 +47,71 @@ TEST(LdaTraining, counts_are_those_of_the_assignments_after_every_clock) {
         }
         fixture.run(12);
         EXPECT_EQ(fixture.state().contradiction(serial_for), "");
+      }
+    }
+  }
+}
+
+TEST(LdaTraining, document_blocks_cover_the_corpus_in_its_order_with_even_shares) {
+  const Corpus corpus = bars(5, 90, 40, 2);
+  const TokenGrid grid(corpus, {.document_blocks = 4, .workers = 3, .blocks = 3}, serial_for);
+  ASSERT_EQ(grid.stripes(), 12U);
+  std::uint64_t all = 0;
+  for (std::size_t block = 0; block < 4; ++block) {
+    std::uint64_t tokens = 0;
+    for (std::size_t w = 0; w < 3; ++w) tokens += grid.stripe(grid.stripe_of(block, w)).tokens();
+    EXPECT_NEAR(static_cast<double>(tokens), 900, 40);
+    all += tokens;
+    for (std::uint32_t id = grid.first_document(block); id < grid.first_document(block + 1); ++id) {
+      EXPECT_EQ(grid.documents().part[id] / 3, block);
+      EXPECT_EQ(grid.documents().counts[grid.documents().internal[id]], 40U);
+    }
+  }
+  EXPECT_EQ(all, corpus.tokens);
+  EXPECT_EQ(grid.first_document(4), 90U);
+  // More blocks than documents: some are empty, none is lost.
+  const TokenGrid few(corpus_of({{0, 1}, {}, {1, 1, 1}}, 2), {.document_blocks = 7, .workers = 2, .blocks = 2},
+                      serial_for);
+  EXPECT_EQ(few.first_document(7), 3U);
+}
+
+TEST(LdaTraining, where_documents_lie_changes_no_bit) {
+  const Corpus corpus = bars(5, 90, 40, 2);
+  for (const bool sequential : {false, true}) {
+    for (const std::optional<SamplerKind> kind : {std::optional<SamplerKind>{}, std::optional(SamplerKind::mh)}) {
+      for (const Clock staleness : {0, 2}) {
+        TrainingPlan plan;
+        plan.sampler = kind;
+        plan.sequential = sequential;
+        plan.fit_priors = staleness == 0;
+        EngineOptions options;
+        options.threads = staleness == 0 ? 4 : 1;
+        options.staleness = staleness;
+        if (staleness > 0) options.consistency = Consistency::ssp;
+        std::vector<Topic> expected;
+        std::vector<double> likelihoods;
+        for (const std::size_t resident : {4U, 0U, 1U, 3U}) {
+          const Streaming streaming{fs::temp_directory_path(), resident};
+          Fixture fixture(corpus, 80, 3, plan, symmetric_priors(80), options, 4, resident < 4 ? &streaming : nullptr);
+          fixture.run(3);
+          EXPECT_EQ(fixture.state().contradiction(serial_for), "");
+          fixture.run(27);
+          EXPECT_EQ(fixture.state().contradiction(serial_for), "");
+          if (resident < 4) EXPECT_GT(fixture.state().stream->bytes_written(), 0U);
+          const Evaluation now = fixture.trainee().evaluate(fixture.engine(), true);
+          EXPECT_DOUBLE_EQ(-now.objective * static_cast<double>(corpus.tokens), fixture.joint());
+          std::vector<Topic> topics;
+          fixture.state().for_each_document_block(serial_for, [&](std::size_t block) {
+            for (std::size_t w = 0; w < 3; ++w) {
+              const Stripe& stripe = fixture.state().grid.stripe(fixture.state().grid.stripe_of(block, w));
+              topics.insert(topics.end(), stripe.topics.begin(), stripe.topics.end());
+            }
+          });
+          likelihoods.push_back(now.objective);
+          if (resident == 4) expected = topics;
+          EXPECT_EQ(topics, expected) << resident << " blocks in memory";
+        }
+        EXPECT_EQ(likelihoods, std::vector<double>(4, likelihoods[0]));
       }
     }
   }
@@ -185,6 +252,7 @@ class LdaFiles : public testing::Test {
     std::uint64_t checksum = 0;  ///< of the assignments and the priors
     TrainResult result;
     std::vector<std::string> warnings;
+    bool streamed = false;
   };
   struct Setting {
     std::map<std::string, std::string> params{{"topics", "10"}};
@@ -193,12 +261,23 @@ class LdaFiles : public testing::Test {
     Clock iterations = 6;
     std::string valid{}, init{};
     std::string out{};  ///< where a model is written; empty: none is
+    std::uint64_t memory_limit = 0;
+    Clock patience = 0;
     const std::vector<StateSection>* resume = nullptr;
   };
   /// Keeps what a checkpoint after every third iteration holds.
   class Keeper : public TrainingObserver {
    public:
-    void checkpoint(Clock iteration, std::vector<StateSection>&& state) override { kept[iteration] = std::move(state); }
+    void checkpoint(Clock iteration, std::vector<StateSection>&& state) override {
+      for (StateSection& section : state) {
+        if (!section.source) continue;
+        section.source([&](std::span<const std::byte> piece) {
+          section.bytes.insert(section.bytes.end(), piece.begin(), piece.end());
+        });
+        section.source = nullptr;
+      }
+      kept[iteration] = std::move(state);
+    }
     std::map<Clock, std::vector<StateSection>> kept;
   };
 
@@ -210,12 +289,16 @@ class LdaFiles : public testing::Test {
     request.path = path(data);
     if (!setting.valid.empty()) request.valid = path(setting.valid);
     if (!setting.init.empty()) request.init = path(setting.init);
+    request.memory_limit = setting.memory_limit;
+    request.scratch = directory_;
     algorithm->load(request, engine);
     const Training training = algorithm->prepare(engine, setting.workers, 1, "auto");
     TrainOptions options;
     options.workers = setting.workers;
     options.stop.iterations = setting.iterations;
     options.has_valid = !setting.valid.empty();
+    options.clocks_per_iteration = training.clocks_per_iteration;
+    options.stop.patience = setting.patience;
     options.checkpoint_every = keeper != nullptr ? 3 : 0;
     Keeper silent;
     const std::atomic<bool> interrupted{false};
@@ -224,7 +307,10 @@ class LdaFiles : public testing::Test {
                            interrupted, setting.resume);
     outcome.warnings = engine.warnings();
     Checksum state;
-    for (const StateSection& section : training.trainee->save_state()) state.update(section.bytes);
+    for (const StateSection& section : training.trainee->save_state()) {
+      section.read([&](std::span<const std::byte> bytes) { state.update(bytes); });
+    }
+    outcome.streamed = !training.sections_on_disk.empty();
     outcome.checksum = state.value();
     if (setting.out.empty()) return outcome;
     fs::create_directories(path(setting.out));
@@ -269,6 +355,99 @@ TEST_F(LdaFiles, a_resumed_training_ends_with_the_same_bits) {
       EXPECT_EQ(train_model("b.txt", setting).checksum, expected) << sampler << " from " << from;
     }
   }
+}
+
+TEST_F(LdaFiles, a_streamed_corpus_gives_the_model_of_one_in_memory) {
+  write_bars("b.txt", 120, 1);
+  write_bars("t.txt", 40, 2);
+  pack_corpus(read_corpus(path("b.txt")), path("b.pack"));
+  struct Case {
+    const char* sampler;
+    std::map<std::string, std::string> more;
+    std::string init;
+    Clock patience;
+  };
+  Setting first;
+  first.params = {{"topics", "20"}};
+  first.out = "before";
+  train_model("b.txt", first);
+  for (const Case& c :
+       {Case{"auto", {{"fit-priors", "true"}, {"alpha", "1"}}, "", 0},
+        Case{"mh", {{"start", "sequential"}, {"min-documents", "20"}}, "", 2}, Case{"sparse", {}, "before", 0}}) {
+    Setting setting;
+    setting.params = c.more;
+    setting.params.insert({{"topics", "20"}, {"sampler", c.sampler}, {"document-blocks", "5"}});
+    setting.iterations = 22;
+    setting.valid = "t.txt";
+    setting.init = c.init;
+    setting.patience = c.patience;
+    setting.out = "memory";
+    const Outcome expected = train_model("b.txt", setting);
+    EXPECT_FALSE(expected.streamed);
+    setting.memory_limit = 1;
+    setting.out = "stream";
+    setting.options.threads = 2;
+    const Outcome streamed = train_model("b.pack", setting);
+    EXPECT_TRUE(streamed.streamed);
+    EXPECT_EQ(streamed.checksum, expected.checksum) << c.sampler;
+    EXPECT_EQ(streamed.result.iterations, expected.result.iterations);
+    EXPECT_EQ(streamed.result.final.objective, expected.result.final.objective);
+    EXPECT_EQ(streamed.result.final.valid, expected.result.final.valid);
+    EXPECT_EQ(streamed.result.final.extra, expected.result.final.extra);
+    EXPECT_EQ(ModelReader(path("stream")).model_checksum(), ModelReader(path("memory")).model_checksum()) << c.sampler;
+  }
+}
+
+TEST_F(LdaFiles, a_training_goes_on_from_a_checkpoint_in_memory_and_streamed) {
+  write_bars("b.txt", 120, 1);
+  write_bars("t.txt", 40, 2);
+  pack_corpus(read_corpus(path("b.txt")), path("b.pack"));
+  Setting setting;
+  setting.params = {{"topics", "20"}, {"document-blocks", "5"}};
+  setting.iterations = 9;
+  setting.valid = "t.txt";
+  setting.patience = 50;
+  Keeper keeper, stream_keeper;
+  const std::uint64_t expected = train_model("b.pack", setting, &keeper).checksum;
+  setting.memory_limit = 1;
+  EXPECT_EQ(train_model("b.pack", setting, &stream_keeper).checksum, expected);
+  for (const Keeper* from : {&keeper, &stream_keeper}) {
+    const Checkpoint checkpoint{.clock = 6, .sections = from->kept.at(6)};
+    write_checkpoint(path("c"), {}, checkpoint);
+    for (const std::uint64_t limit : {0U, 1U}) {
+      setting.memory_limit = limit;
+      const Checkpoint read = read_checkpoint(
+          path("c"), {},
+          limit == 1 ? std::vector<std::string>{"assignments", "best-assignments"} : std::vector<std::string>{});
+      setting.resume = &read.sections;
+      EXPECT_EQ(train_model("b.pack", setting).checksum, expected) << limit;
+    }
+  }
+}
+
+TEST_F(LdaFiles, a_limit_is_kept_as_blocks_in_memory_allow) {
+  write_bars("b.txt", 120, 1);
+  pack_corpus(read_corpus(path("b.txt")), path("b.pack"));
+  const auto algorithm = make_lda();
+  algorithm->params().set("topics", "10");
+  algorithm->params().set("document-blocks", "5");
+  Engine engine{EngineOptions{}};
+  DataRequest request;
+  request.path = path("b.pack");
+  algorithm->load(request, engine);
+  const std::uint64_t all = algorithm->memory(4).total();
+  request.memory_limit = all;
+  const auto fits = make_lda();
+  fits->params().set("topics", "10");
+  fits->params().set("document-blocks", "5");
+  fits->load(request, engine);
+  EXPECT_FALSE(fits->prepare(engine, 4, 1, "auto").schedule_reason.ends_with("streamed from disk"));
+  request.memory_limit = all - 1;
+  const auto streams = make_lda();
+  streams->params().set("topics", "10");
+  streams->params().set("document-blocks", "5");
+  streams->load(request, engine);
+  EXPECT_TRUE(streams->prepare(engine, 4, 1, "auto").schedule_reason.ends_with("streamed from disk"));
 }
 
 TEST_F(LdaFiles, held_out_perplexity_falls_and_evaluate_says_the_same) {

@@ -60,19 +60,25 @@ inline Priors symmetric_priors(std::size_t topics, double alpha = 0.1, double be
 class Fixture {
  public:
   Fixture(const Corpus& corpus, std::size_t topics, WorkerId workers, const TrainingPlan& given, Priors priors,
-          const EngineOptions& options = {})
+          const EngineOptions& options = {}, std::size_t document_blocks = 1, const Streaming* streaming = nullptr)
       : engine_(options),
         map_(workers, 1, 0, engine_.domains()),
         plan_(given),
-        state_(TokenGrid(corpus, workers, workers, engine_.parallel_for_function()), engine_.topology(), map_, topics,
-               std::move(priors)),
+        state_(TokenGrid(corpus, {.document_blocks = document_blocks, .workers = workers, .blocks = workers},
+                         engine_.parallel_for_function()),
+               engine_.topology(), map_, topics, std::move(priors), streaming),
         schedule_(workers, workers, 1) {
     if (plan_.kernels == nullptr) plan_.kernels = &kernels(engine_.simd());
-    if (!plan_.sequential) assign_at_random(state_, plan_.seed, engine_.parallel_for_function());
+    for (std::size_t block = 0; block < document_blocks; ++block) {
+      state_.admit(block);
+      if (!plan_.sequential) assign_at_random(state_, block, plan_.seed, engine_.parallel_for_function());
+      state_.store(block);
+    }
+    state_.count(engine_.parallel_for_function());
     trainee_ = std::make_unique<LdaTrainee>(state_, engine_.topology(), map_, held_out_, plan_);
     executor_ = std::make_unique<Executor>(engine_, schedule_, *trainee_, workers, ExecutorOptions{});
   }
-  void run(Clock until) { executor_->run(until); }
+  void run(Clock iterations) { executor_->run(iterations * static_cast<Clock>(state_.grid.document_blocks())); }
   LdaState& state() { return state_; }
   LdaTrainee& trainee() { return *trainee_; }
   Engine& engine() { return engine_; }

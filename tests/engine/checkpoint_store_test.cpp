@@ -259,5 +259,53 @@ TEST(Fingerprint, NamesWhatDiffersAndNothingElse) {
   expect_error(ErrorKind::internal, {"tab"}, [&] { print.add("a\tb", ""); });
 }
 
+TEST(CheckpointFile, sections_on_disk_are_written_from_a_source_and_read_as_one) {
+  const TemporaryDirectory directory;
+  const auto file = directory.path() / "c";
+  const Bytes big = bytes_of(3, 3000001);
+  Checkpoint checkpoint = state_at(3);
+  checkpoint.sections[0].bytes.clear();
+  checkpoint.sections[0].source_bytes = big.size();
+  checkpoint.sections[0].source = [&](const ByteSink& sink) {
+    for (std::size_t at = 0; at < big.size(); at += 70001) {
+      sink(std::span(big).subspan(at, std::min<std::size_t>(70001, big.size() - at)));
+    }
+  };
+  write_checkpoint(file, fingerprint(), checkpoint);
+  EXPECT_EQ(read_checkpoint(file, fingerprint()).section("model"), big) << "the file does not tell where it came from";
+  const Checkpoint read = read_checkpoint(file, fingerprint(), {"model"});
+  EXPECT_EQ(read.sections[2].bytes, bytes_of(3, 7));
+  const StateSection& section = read.sections[0];
+  EXPECT_TRUE(section.bytes.empty());
+  EXPECT_EQ(section.size(), big.size());
+  for (int time = 0; time < 2; ++time) {
+    Bytes again;
+    section.read([&](std::span<const std::byte> piece) { again.insert(again.end(), piece.begin(), piece.end()); });
+    EXPECT_EQ(again, big);
+  }
+  std::string damaged = read_bytes(file);
+  damaged[damaged.size() - 100] = static_cast<char>(damaged[damaged.size() - 100] ^ 1);
+  write_bytes(file, damaged);
+  expect_error(ErrorKind::data, {"is corrupted in section 'model'"},
+               [&] { read_checkpoint(file, fingerprint(), {"model"}); });
+}
+
+TEST(CheckpointStore, does_not_go_on_before_a_section_on_disk_is_written) {
+  const TemporaryDirectory directory;
+  CheckpointStore store(directory.path() / "checkpoint", fingerprint());
+  Checkpoint checkpoint = state_at(1);
+  int asked = 0;
+  checkpoint.sections[0].bytes.clear();
+  checkpoint.sections[0].source_bytes = 40;
+  checkpoint.sections[0].source = [&](const ByteSink& sink) {
+    ++asked;
+    sink(bytes_of(1, 40));
+  };
+  store.write_behind(std::move(checkpoint));
+  const int asked_before_return = asked;
+  EXPECT_EQ(asked_before_return, 2) << "once for the checksum, once for the file";
+  expect_state(store.newest_valid(), 1);
+}
+
 }  // namespace
 }  // namespace orrery

@@ -176,6 +176,24 @@ TEST(Training, an_interrupt_finishes_the_clock_and_writes_a_checkpoint) {
   }
 }
 
+TEST(Training, an_interrupt_inside_an_iteration_of_several_clocks_finishes_it) {
+  Bench bench;
+  bench.options.stop.iterations = 1'000'000;
+  bench.options.evaluate_every = 1'000'000;
+  bench.options.checkpoint_every = 1'000'000;
+  bench.options.clocks_per_iteration = 5;
+  Trained trainee(4, 8);
+  trainee.weaving.before_unit = [&](const WorkUnit& unit) {
+    bench.interrupted = bench.interrupted || unit.clock == 12;
+  };
+  const TrainResult result =
+      train(bench.engine, bench.schedule, trainee, bench.options, bench.recorder, bench.interrupted);
+  EXPECT_EQ(result.stopped_by, StoppedBy::interrupt);
+  EXPECT_EQ(result.iterations, 3);
+  EXPECT_EQ(toy::values_of<std::uint64_t>(bench.recorder.checkpoints.at(3).at(1).bytes),
+            toy::weave_serially(bench.schedule, 4, 15).block_state);
+}
+
 TEST(Training, a_resumed_training_ends_like_one_that_was_not_stopped) {
   Bench whole;
   whole.options.stop.iterations = 12;

@@ -2,9 +2,12 @@
 
 import json
 import random
+import signal
+import subprocess
 import unittest
 
-from support import CommandLine, DATA, USAGE
+from support import CommandLine, DATA, INTERRUPTED, OUTPUT, USAGE, checkpoints
+from test_output_errors import SmallDisk
 
 KINDS = (("cat", "dog", "horse", "cow", "sheep"), ("red", "green", "blue", "black", "white"), ("one", "two", "three", "four", "five"))
 
@@ -78,6 +81,59 @@ class Lda(CommandLine):
         self.assertEqual(sums[0], sums[2])
         shown = [self.run_orrery("evaluate", "--model", self.dir / "a", data, "--json").stdout for data in (more, self.dir / "held-out")]
         self.assertEqual(*shown)
+
+    def packed(self, documents=4000, words=3000, cells=40, most=200):
+        """Many tokens in few cells: large in memory, small as a file."""
+        draw = random.Random(1)
+        lines = [f"{d} {w} {draw.randint(1, most)}" for d in range(1, documents + 1) for w in sorted(draw.sample(range(1, words + 1), cells))]
+        corpus = self.write("corpus.txt", "\n".join([str(documents), str(words), str(len(lines)), *lines]) + "\n")
+        self.run_orrery("data", "pack", corpus, "--out", self.dir / "packed")
+        return self.dir / "packed"
+
+    def test_a_run_stays_within_a_quarter_of_its_data_with_the_same_bits(self):
+        packed = self.packed()
+        words = ("--topics", "20", "--iterations", "1", "--document-blocks", "32", "--keep-documents=false")
+        self.run_orrery("train", "lda", packed, "--out", self.dir / "memory", *words)
+        done = self.run_orrery("train", "lda", packed, "--out", self.dir / "stream", *words, "--memory-limit", "32M", "--verify")
+        self.assertIn("document blocks are streamed from disk", done.stderr)
+        peak = {name: self.record(self.dir / name)["result"]["peak_rss_bytes"] for name in ("memory", "stream")}
+        self.assertLessEqual(32 << 20, peak["memory"] / 4)
+        self.assertLessEqual(peak["stream"], 32 << 20)
+        self.assertEqual(self.checksum(self.dir / "stream"), self.checksum(self.dir / "memory"))
+        self.assertEqual([path.name for path in (self.dir / "stream").iterdir() if path.name.startswith(".scratch")], [])
+
+    def test_a_limit_that_cannot_be_kept_is_refused_with_the_numbers(self):
+        packed = self.packed(documents=300)
+        done = self.run_orrery("train", "lda", packed, "--out", self.dir / "r", "--memory-limit", "1M", "--document-blocks", "8", expect=USAGE)
+        self.assertIn("document blocks under way", done.stderr)
+        self.assertIn("--memory-limit", done.stderr)
+
+    def test_killed_and_interrupted_while_streaming_goes_on_to_the_same_bits(self):
+        packed = self.packed(documents=2500)
+        words = ("--topics", "20", "--document-blocks", "40", "--checkpoint-every", "1", "--quiet")
+        stream = ("--memory-limit", "26M")
+        self.run_orrery("train", "lda", packed, "--out", self.dir / "whole", "--iterations", "4", *words)
+        for name, sign, code in (("killed", signal.SIGKILL, -signal.SIGKILL), ("interrupted", signal.SIGINT, INTERRUPTED)):
+            out = self.dir / name
+            process = self.start("train", "lda", packed, "--out", out, "--iterations", "1000", *words, *stream,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.wait_for(lambda: checkpoints(out), "a checkpoint", process)
+            process.send_signal(sign)
+            self.assertEqual(process.wait(), code)
+            reached = int(checkpoints(out)[-1].stem.split("-")[1])
+            ends = ("--iterations", reached + 2)
+            self.run_orrery("train", "lda", packed, "--out", out, *ends, *words, *stream, "--resume")
+            self.run_orrery("train", "lda", packed, "--out", self.dir / "again", *ends, *words, "--overwrite")
+            self.assertEqual(self.checksum(out), self.checksum(self.dir / "again"), name)
+
+    def test_a_full_disk_while_streaming_is_said_before_training(self):
+        packed = self.packed(documents=1500)
+        disk = SmallDisk(self, "4m")
+        done = self.run_orrery("train", "lda", packed, "--out", disk.path / "r", "--memory-limit", "24M", "--document-blocks", "60",
+                               "--topics", "20", expect=OUTPUT)
+        self.assertIn("working space", done.stderr)
+        self.assertIn("No space left", done.stderr)
+        self.assert_no_model(disk.path / "r")
 
     def test_bad_requests_are_refused_by_name(self):
         text = self.write("t.txt", "a b\nb c\n")
