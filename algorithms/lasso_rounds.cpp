@@ -21,13 +21,23 @@ std::unique_ptr<PrioritySource> make_source(const RoundsOptions& options, std::u
 
 ColumnCorrelation::ColumnCorrelation(const Design& design) : design_(design), spread_(design.rows(), 0.0) {}
 
+/// Takes the column that is spread away and spreads another one. Cost: their entries.
+void ColumnCorrelation::spread(std::uint32_t column) const {
+  if (design_.is_dense()) {
+    std::fill(spread_.begin(), spread_.end(), 0.0);
+  } else if (spread_column_ != kNoColumn) {
+    const ColumnView before = design_.view(spread_column_);
+    for (std::size_t i = 0; i < before.count; ++i) spread_[before.rows[i]] = 0;
+  }
+  design_.kernels().add(design_.view(column), 1.0, spread_.data());
+  spread_column_ = column;
+}
+
 double ColumnCorrelation::dependence(std::uint32_t a, std::uint32_t b) const {
   const double size = std::sqrt(design_.curvature(a) * design_.curvature(b));
   if (!(size > 0)) return 0;
   if (a != spread_column_) {
-    std::fill(spread_.begin(), spread_.end(), 0.0);
-    design_.kernels().add(design_.view(a), 1.0, spread_.data());
-    spread_column_ = a;
+    spread(a);
   }
   const double raw = design_.kernels().dot(design_.view(b), spread_.data()) / static_cast<double>(design_.rows());
   const double product =

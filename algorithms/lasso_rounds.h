@@ -35,9 +35,13 @@ class ColumnCorrelation final : public CoordinateModel {
   std::uint64_t cost(std::uint32_t coordinate) const override { return design_.length(coordinate) + 1; }
 
  private:
+  static constexpr std::uint32_t kNoColumn = ~std::uint32_t{0};
+
+  void spread(std::uint32_t column) const;
+
   const Design& design_;
   mutable std::vector<double> spread_;  ///< column `spread_column_` by row
-  mutable std::uint32_t spread_column_ = ~std::uint32_t{0};
+  mutable std::uint32_t spread_column_ = kNoColumn;
 };
 
 class Rounds {

@@ -6,6 +6,7 @@ namespace orrery::bench {
 
 void register_bandwidth();
 void register_engine();
+void register_lasso();
 void register_mf_kernels();
 void register_random();
 void register_readers();

@@ -9,6 +9,7 @@ int main(int argc, char** argv) {
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   orrery::bench::register_bandwidth();
   orrery::bench::register_engine();
+  orrery::bench::register_lasso();
   orrery::bench::register_mf_kernels();
   orrery::bench::register_random();
   orrery::bench::register_readers();

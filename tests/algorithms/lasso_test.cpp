@@ -472,6 +472,39 @@ TEST_F(LassoTest, rounds_descend_on_columns_where_unchecked_ones_diverge) {
   }
 }
 
+TEST_F(LassoTest, checked_rounds_are_at_the_minimum_before_unchecked_ones_with_three_times_the_updates) {
+  lasso::Oracle oracle = make({100, 128, 1, 0.8});
+  for (auto& row : oracle.x) {  // every column twice, so that even two neighbours of a round overshoot
+    for (std::size_t j = 0; j < row.size(); j += 2) row[j + 1] = row[j];
+  }
+  write_rows("rows", oracle);
+  Engine engine(job().engine);
+  const SparseData data = read_labelled_rows(path("rows"), "", "", engine);
+  const lasso::Design design(data.rows, true, true, lasso::kernels(engine.simd()), serial_for);
+  const lasso::Response response(data.rows.labels, true);
+  constexpr double kLambda = 0.1;
+  const double enough = 1.001 * oracle.solve(kLambda).objective;
+  for (const lasso::Scheduler scheduler : {lasso::Scheduler::cyclic, lasso::Scheduler::sampled}) {
+    lasso::RoundsOptions options{scheduler, 16, 0.3, 1};
+    SerialRounds checked(design, response, options);
+    std::size_t updates = 0, unchecked_updates = 0;
+    for (Clock clock = 0; clock < 20000 && checked.objective(kLambda) > enough; ++clock) {
+      updates += checked.round(clock, kLambda);
+    }
+    ASSERT_LE(checked.objective(kLambda), enough);
+    options.most_correlation = 2;  // of an absolute correlation: nothing is ever put off
+    SerialRounds unchecked(design, response, options);
+    double best = unchecked.objective(kLambda);
+    for (Clock clock = 0; unchecked_updates < 3 * updates; ++clock) {
+      unchecked_updates += unchecked.round(clock, kLambda);
+      const double now = unchecked.objective(kLambda);
+      if (!std::isfinite(now)) break;
+      best = std::min(best, now);
+    }
+    EXPECT_GT(best, enough);
+  }
+}
+
 TEST_F(LassoTest, rounds_of_one_coordinate_are_serial_coordinate_descent) {
   const lasso::Oracle oracle = write_rows({50, 20, 1, 0.6});
   Engine engine(job().engine);
