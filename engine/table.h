@@ -103,7 +103,7 @@ class Table final : public TableBase {
 
   ObservedStaleness observed() const override {
     ObservedStaleness all;
-    for (const auto& view : views_) all.add((**view).lags());
+    for (const auto& view : views_) all.add((**view).observed());
     return all;
   }
   AccessCounts accesses() const override {
@@ -239,8 +239,9 @@ class Table final : public TableBase {
         for (const auto& cache : caches_) std::copy(state, state + width, (**cache).values(row));
         return;
       }
-      replace(row, newly, clocks.fastest(), [&](T* now) { std::copy(state, state + width, now); });
+      replace(row, newly, state);
     });
+    for (const auto& cache : caches_) (**cache).publish(clocks.fastest());
     for (const auto& batch : newly) is_in_at_one_more_home(*batch);
     note_included(home, included);
   }
@@ -249,12 +250,19 @@ class Table final : public TableBase {
     take_handed();
     // Visible once every worker has finished clock τ - s: rule 3 (nothing beyond c + s - 1) holds exactly.
     const Clock visible_below = clocks.cluster() + bound_;
-    for (auto at = parked_.begin(); at != parked_.end() && at->first < visible_below;) {
-      for (const auto& batch : at->second) apply(batch, clocks.fastest());
+    const auto end = parked_.lower_bound(visible_below);
+    for (auto at = parked_.begin(); at != end; ++at) {
+      for (const auto& batch : at->second) apply(*batch);
       applied_[at->first] += at->second.size();
-      at = parked_.erase(at);
     }
-    for (const auto& cache : caches_) (**cache).reclaim(clocks.node(here()));
+    for (const auto& cache : caches_) {
+      (**cache).publish(clocks.fastest());
+      (**cache).reclaim(clocks.node(here()));
+    }
+    for (auto at = parked_.begin(); at != end; ++at) {
+      for (const auto& batch : at->second) note_applied(*batch);
+    }
+    parked_.erase(parked_.begin(), end);
     return complete_below(clocks.cluster());
   }
 
@@ -335,34 +343,44 @@ class Table final : public TableBase {
     }
   }
 
-  void apply(const std::shared_ptr<Handed>& batch, Clock latest_reader) {
-    const UpdateBatch<T>& updates = batch->updates;
-    const bool is_own = map_.node_of(batch->worker) == here();
-    const std::span<const std::shared_ptr<Handed>> newly(&batch, is_own ? 1 : 0);
-    for (std::size_t i = 0; i < updates.rows().size(); ++i) {
-      const std::uint32_t row = updates.rows()[i];
-      if (!is_home_of(row)) continue;
-      replace(row, newly, latest_reader, [&](T* state) { rule_.apply(state, updates.values(i)); });
-      row_changed(row);
+  /// Into the next versions of the rows that are at home here.
+  void apply(Handed& batch) {
+    const UpdateBatch<T>& updates = batch.updates;
+    const bool is_own = map_.node_of(batch.worker) == here();
+    for (DomainId d = 0; d < map_.domains(); ++d) {
+      const bool is_readers = is_own && map_.domain_of(batch.worker) == d;
+      for (std::size_t i = 0; i < updates.rows().size(); ++i) {
+        if (!is_home_of(updates.rows()[i])) continue;
+        auto& version = cache(d).open(updates.rows()[i]);
+        rule_.apply(version.values(), updates.values(i));
+        // relaxed: published by the release of the version itself.
+        if (is_readers) batch.first_version[i].store(version.number(), std::memory_order_relaxed);
+      }
     }
-    applied_of_worker_[batch->worker] = batch->clock + 1;
-    if (!is_own) return;
-    if (homes_.has_rows(here())) is_in_at_one_more_home(*batch);
-    drop_applied(in_flight_[batch->worker - first_worker_]);
+    for (const std::uint32_t row : updates.rows()) {
+      if (is_home_of(row)) row_changed(row);
+    }
+  }
+  /// After the versions that hold it have been published.
+  void note_applied(Handed& batch) {
+    applied_of_worker_[batch.worker] = batch.clock + 1;
+    if (map_.node_of(batch.worker) != here()) return;
+    if (homes_.has_rows(here())) is_in_at_one_more_home(batch);
+    drop_applied(in_flight_[batch.worker - first_worker_]);
   }
 
-  /// A new version of a row in all domains, which is the first to hold `newly`, batches of this node's workers.
-  template <class Fill>
-  void replace(std::uint32_t row, std::span<const std::shared_ptr<Handed>> newly, Clock latest_reader, Fill&& fill) {
+  /// The next version of a row in all domains is `state`, which is the first to hold `newly`, batches of this node's
+  /// workers.
+  void replace(std::uint32_t row, std::span<const std::shared_ptr<Handed>> newly, const T* state) {
     for (DomainId d = 0; d < map_.domains(); ++d) {
-      cache(d).replace(row, latest_reader, fill, [&](std::uint64_t number) {
-        for (const auto& batch : newly) {
-          if (map_.domain_of(batch->worker) != d) continue;
-          const std::uint32_t i = batch->updates.find(row);
-          // relaxed: published by the release of the version itself.
-          if (i != UpdateBatch<T>::kNone) batch->first_version[i].store(number, std::memory_order_relaxed);
-        }
-      });
+      auto& version = cache(d).open(row);
+      std::copy(state, state + rule_.state_width(), version.values());
+      for (const auto& batch : newly) {
+        if (map_.domain_of(batch->worker) != d) continue;
+        const std::uint32_t i = batch->updates.find(row);
+        // relaxed: published by the release of the version itself.
+        if (i != UpdateBatch<T>::kNone) batch->first_version[i].store(version.number(), std::memory_order_relaxed);
+      }
     }
   }
 

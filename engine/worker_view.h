@@ -107,34 +107,39 @@ class WorkerView {
         own_chunks_(memory) {}
 
   /// Rows that may be read, by row; null: all. Before the first clock; must outlive the view.
-  void set_readable(const std::vector<bool>* readable) noexcept { readable_ = readable; }
+  void set_readable(const std::vector<bool>* readable) noexcept {
+    readable_ = readable;
+    is_watched_ = readable_ != nullptr || recorder_ != nullptr;
+  }
   /// Notes every access from now on; null: none. Between clocks; must outlive the view.
-  void set_recorder(AccessRecorder* recorder) noexcept { recorder_ = recorder; }
+  void set_recorder(AccessRecorder* recorder) noexcept {
+    recorder_ = recorder;
+    is_watched_ = readable_ != nullptr || recorder_ != nullptr;
+  }
   AccessLearner& learner() noexcept { return learner_; }
   const AccessLearner& learner() const noexcept { return learner_; }
 
   /// See Table::read() and add(); `clock` is the unit's.
   std::span<const T> read(Clock clock, std::uint32_t row) {
-    begin(clock);
-    check_readable(row);
-    note_lag(row);
+    ORRERY_HEAVY_CHECK(row < rows_);
+    if (clock != clock_) [[unlikely]]
+      begin(clock);
+    if (is_watched_) [[unlikely]]
+      watch_read(row);
     learner_.count_read();
-    record(row, false);
+    if (versioned_) note_lag(row);
     return {may_have_own(row) ? state_of(row, records_.slot_of(row)) : of_cache(row), width_};
   }
   void add(Clock clock, std::uint32_t row, std::span<const T> delta) {
     ORRERY_HEAVY_CHECK(row < rows_ && delta.size() == width_);
-    begin(clock);
-    const std::uint32_t slot = records_.slot_of(row);
-    T* sum = update_of(row, slot);
-    for (std::uint32_t d = 0; d < width_; ++d) sum[d] += delta[d];
+    const std::uint32_t slot = slot_to_add(clock, row);
+    add_to_sum(sum_to_add(row, slot), delta.data());
     if (T* own = own_copy(row, slot)) rule_.apply_fresh(own, delta.data());
   }
   void add(Clock clock, std::uint32_t row, std::uint32_t column, T delta) {
     ORRERY_HEAVY_CHECK(row < rows_ && column < width_);
-    begin(clock);
-    const std::uint32_t slot = records_.slot_of(row);
-    update_of(row, slot)[column] += delta;
+    const std::uint32_t slot = slot_to_add(clock, row);
+    sum_to_add(row, slot)[column] += delta;
     if (T* own = own_copy(row, slot)) rule_.apply_fresh(own, column, delta);
   }
 
@@ -158,13 +163,17 @@ class WorkerView {
   }
   /// The worker has ended `clock`; it goes on adding these updates itself until every version has them.
   std::shared_ptr<HandedBatch<T>> hand_over(WorkerId worker, Clock clock, NodeId homes) {
-    begin(clock);
+    if (clock != clock_) begin(clock);
     auto batch = std::allocate_shared<HandedBatch<T>>(std::pmr::polymorphic_allocator<>(memory_), worker, clock,
                                                       take_updates(), homes, memory_, spare_);
     if (!batch->updates.empty()) pending_.push_back(batch);
     return batch;
   }
-  const ObservedStaleness& lags() const noexcept { return lags_; }
+  ObservedStaleness observed() const {
+    ObservedStaleness seen = lags_;
+    if (!versioned_) seen.counts[0] = learner_.counts().reads;
+    return seen;
+  }
 
  private:
   static constexpr std::uint32_t kNone = TouchedRows::kNone;
@@ -188,8 +197,7 @@ class WorkerView {
     return updates;
   }
 
-  void begin(Clock clock) {
-    if (clock_ == clock) return;
+  [[gnu::noinline, gnu::cold]] void begin(Clock clock) {
     clock_ = clock;
     own_.clear();
     own_values_.clear();
@@ -201,28 +209,50 @@ class WorkerView {
     records_.begin(clock);
   }
 
-  void record(std::uint32_t row, bool adds) {
+  // No span that a unit may hold points into a sum, so the two do not overlap.
+  void add_to_sum(T* __restrict sum, const T* __restrict delta) const {
+    for (std::uint32_t d = 0; d < width_; ++d) sum[d] += delta[d];
+  }
+
+  [[gnu::noinline]] void watch_read(std::uint32_t row) {
+    check_readable(row);
+    if (recorder_ != nullptr) recorder_->note(clock_, row, false);
+  }
+
+  /// The slot of a row (kNone: none) that is about to be added to in `clock`.
+  std::uint32_t slot_to_add(Clock clock, std::uint32_t row) {
+    if (clock != clock_) [[unlikely]]
+      begin(clock);
+    const std::uint32_t slot = records_.slot_of(row);
+    learner_.count_add(slot);
     if (recorder_ != nullptr) [[unlikely]]
-      recorder_->note(clock_, row, adds);
+      recorder_->note(clock_, row, true);
+    if (rule_.carries_seen()) [[unlikely]]
+      note_seen(row, slot);
+    return slot;
+  }
+  /// The first update of a clock to a row carries the gradients that the worker had seen in it.
+  [[gnu::noinline]] void note_seen(std::uint32_t row, std::uint32_t slot) {
+    if (sum_of_clock(row, slot) != nullptr) return;
+    check_readable(row);
+    const T* seen = rule_.gradients(state_of(row, slot));
+    std::copy(seen, seen + width_, sum_to_add(row, slot) + width_);
   }
 
   // A row that this worker has never added to is as the cache has it: one bit says so.
   bool may_have_own(std::uint32_t row) const noexcept { return (may_have_own_[row / 64] >> (row % 64) & 1) != 0; }
   void note_own(std::uint32_t row) noexcept { may_have_own_[row / 64] |= std::uint64_t{1} << (row % 64); }
-  const T* of_cache(std::uint32_t row) const { return versioned_ ? cache_.read_version(row).values : cache_.read(row); }
+  const T* of_cache(std::uint32_t row) const {
+    return versioned_ ? cache_.read_version(row).values() : cache_.read(row);
+  }
 
   void check_readable(std::uint32_t row) const {
-    ORRERY_HEAVY_CHECK(row < rows_);
     if (readable_ == nullptr || (*readable_)[row]) return;
     throw Error(ErrorKind::internal, "a worker reads row " + std::to_string(row) +
                                          " of a table, which is not among those that its node said it will read");
   }
 
   void note_lag(std::uint32_t row) {
-    if (!versioned_) {
-      ++lags_.counts[0];
-      return;
-    }
     const Clock lag = std::clamp<Clock>(clock_ - cache_.frontier(homes_.of(row)), 0, ObservedStaleness::kBuckets - 1);
     ++lags_.counts[static_cast<std::size_t>(lag)];
   }
@@ -246,7 +276,7 @@ class WorkerView {
     const auto& version = cache_.read_version(row);
     T* own = nullptr;
     const auto lacks = [&](const T* update) {
-      if (own == nullptr) own = make_own(row, slot, version.values);
+      if (own == nullptr) own = make_own(row, slot, version.values());
       rule_.apply(own, update);
     };
     if (may_lack(slot)) {
@@ -256,11 +286,11 @@ class WorkerView {
         // relaxed: if the version holds the batch, its acquire in read_version() has made the number visible; if it
         // does not, both 0 and a higher number say so.
         const std::uint64_t first = batch->first_version[i].load(std::memory_order_relaxed);
-        if (first == 0 || first > version.number) lacks(batch->updates.values(i));
+        if (first == 0 || first > version.number()) lacks(batch->updates.values(i));
       }
     }
     if (const T* mine = sum_of_clock(row, slot)) lacks(mine);
-    return own != nullptr ? own : version.values;
+    return own != nullptr ? own : version.values();
   }
 
   /// May a batch that some version lacks hold the row? Not if the worker added to it before all of those.
@@ -296,18 +326,6 @@ class WorkerView {
   }
 
   /// Where the additions to a row add up in this clock.
-  T* update_of(std::uint32_t row, std::uint32_t slot) {
-    learner_.count_add(slot);
-    record(row, true);
-    if (rule_.carries_seen() && sum_of_clock(row, slot) == nullptr) {
-      check_readable(row);
-      const T* seen = rule_.gradients(state_of(row, slot));
-      T* update = sum_to_add(row, slot);
-      std::copy(seen, seen + width_, update + width_);
-      return update;
-    }
-    return sum_to_add(row, slot);
-  }
   T* sum_to_add(std::uint32_t row, std::uint32_t slot) {
     if (slot != kNone) return records_.sum_to_add(slot);
     note_own(row);
@@ -327,6 +345,7 @@ class WorkerView {
   std::pmr::vector<std::uint64_t> may_have_own_;  ///< a bit for each row
   AccessLearner learner_;
   AccessRecorder* recorder_ = nullptr;
+  bool is_watched_ = false;                              ///< reads are: readable_ or recorder_ is set
   UpdateRecords<T> records_;                             ///< of planned rows
   Clock planned_since_ = 0;                              ///< records know nothing of clocks before
   UpdateBatch<T> current_;                               ///< of others, in this clock

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -26,18 +27,19 @@ class HashedTable {
   void set(std::uint32_t row, std::span<const T> values) {
     std::copy(values.begin(), values.end(), row_of(row).values.begin());
   }
-  /// Valid until the worker's next call.
+  /// Valid until the worker has read twice more.
   std::span<const T> read(WorkerId worker, std::uint32_t row) {
     Worker& own = workers_[worker];
+    std::vector<T>& copy = own.copies[own.reads++ % own.copies.size()];
     Row& shared = row_of(row);
     {
       const std::lock_guard lock(shared.mutex);
-      own.copy.assign(shared.values.begin(), shared.values.end());
+      copy.assign(shared.values.begin(), shared.values.end());
     }
     if (const auto found = own.updates.find(row); found != own.updates.end()) {
-      for (std::uint32_t d = 0; d < width_; ++d) own.copy[d] += found->second[d];
+      for (std::uint32_t d = 0; d < width_; ++d) copy[d] += found->second[d];
     }
-    return own.copy;
+    return copy;
   }
   void add(WorkerId worker, std::uint32_t row, std::span<const T> delta) {
     std::vector<T>& sum = update_of(worker, row);
@@ -64,7 +66,8 @@ class HashedTable {
   };
   struct alignas(64) Worker {
     std::unordered_map<std::uint32_t, std::vector<T>> updates;
-    std::vector<T> copy;
+    std::array<std::vector<T>, 2> copies;
+    std::size_t reads = 0;
   };
 
   Row& row_of(std::uint32_t row) {
