@@ -123,6 +123,10 @@ void AdaptiveTrainee::take_step(const UnitContext& context, const Gradient& grad
 Evaluation AdaptiveTrainee::evaluate(Engine& engine, bool exact) {
   Evaluation evaluation;
   report_(engine, weights(), exact, evaluation);
+  if (!std::isfinite(evaluation.objective)) {
+    throw usage_error(
+        "training diverged: the objective is not a finite number; a smaller --rate helps, or smaller values");
+  }
   tables().report(evaluation);
   return evaluation;
 }

@@ -123,6 +123,23 @@ BinaryLabels binary_labels(const Labels& labels, const std::string& path) {
                              "; `softmax` takes any integers");
 }
 
+void keep_columns(SparseRows& rows, std::uint32_t count) {
+  std::uint64_t kept = 0, begin = 0;
+  for (std::uint64_t row = 0; row < rows.rows(); ++row) {
+    const std::uint64_t end = rows.starts[row + 1];
+    for (std::uint64_t i = begin; i < end; ++i) {
+      if (rows.columns[i] >= count) continue;
+      rows.columns[kept] = rows.columns[i];
+      rows.values[kept++] = rows.values[i];
+    }
+    begin = end;
+    rows.starts[row + 1] = kept;
+  }
+  rows.columns.resize(kept);
+  rows.values.resize(kept);
+  rows.column_count = std::min(rows.column_count, count);
+}
+
 std::vector<float> signs_of(std::span<const double> labels, BinaryLabels known, const std::string& path) {
   std::vector<float> signs(labels.size());
   for (std::size_t row = 0; row < labels.size(); ++row) {
@@ -138,10 +155,11 @@ std::vector<float> signs_of(std::span<const double> labels, BinaryLabels known, 
 std::vector<double> classes_in(std::span<const double> labels, const std::string& path) {
   constexpr std::size_t kMostClasses = 10000;
   std::vector<double> classes(labels.begin(), labels.end());
-  const auto is_fraction = [](double label) { return label != std::floor(label); };
-  if (const auto at = std::find_if(classes.begin(), classes.end(), is_fraction); at != classes.end()) {
+  // Beyond 2^53 labels that differ in the file may be one number here.
+  const auto is_no_class = [](double label) { return label != std::floor(label) || std::abs(label) >= 0x1p53; };
+  if (const auto at = std::find_if(classes.begin(), classes.end(), is_no_class); at != classes.end()) {
     throw data_error(path, "row " + std::to_string(at - classes.begin() + 1) +
-                               ": expected an integer as label of a class, got " + shortest_text(*at));
+                               ": expected an integer below 2^53 as label of a class, got " + shortest_text(*at));
   }
   std::sort(classes.begin(), classes.end());
   classes.erase(std::unique(classes.begin(), classes.end()), classes.end());

@@ -18,6 +18,9 @@ class Engine;
 SparseData read_labelled_rows(const std::string& path, const std::string& format, const std::string& label,
                               Engine& engine);
 
+/// Keeps the first `count` columns only: memory of what uses the rows must not grow with a column that no model knows.
+void keep_columns(SparseRows& rows, std::uint32_t count);
+
 /// The two values that a class has in files, as recorded with a model: {−1, 1} or {0, 1}.
 struct BinaryLabels {
   double negative = -1, positive = 1;

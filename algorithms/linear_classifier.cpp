@@ -76,12 +76,14 @@ void LinearClassifier::load(const DataRequest& request, Engine& engine) {
                 (params_.intercept ? "; trained without an intercept, which would grow without end" : ""));
   }
   if (!request.valid) return;
-  valid_ = std::make_unique<Rows>(read_labelled_rows(*request.valid, request.format, params_.label, engine));
-  take_valid_classes(valid_->data, *request.valid);
-  if (valid_->features.columns() > train_->features.columns()) {
-    engine.warn(*request.valid + ": columns above " + std::to_string(train_->features.columns()) +
+  SparseData valid = read_labelled_rows(*request.valid, request.format, params_.label, engine);
+  if (const std::uint32_t known = train_->data.rows.column_count; valid.rows.column_count > known) {
+    engine.warn(*request.valid + ": columns above " + std::to_string(known) +
                 " do not occur in training and count for nothing");
+    keep_columns(valid.rows, known);
   }
+  valid_ = std::make_unique<Rows>(std::move(valid));
+  take_valid_classes(valid_->data, *request.valid);
 }
 
 DataSummary LinearClassifier::data_summary() const {

@@ -21,6 +21,7 @@ SparseData LinearModel::read(const std::string& data, const std::string& format,
   if (read.rows.column_count > columns()) {
     engine.warn(data + ": columns above " + std::to_string(columns()) + " (up to " +
                 std::to_string(read.rows.column_count) + ") did not occur in training and count for nothing");
+    keep_columns(read.rows, static_cast<std::uint32_t>(columns()));
   }
   return read;
 }

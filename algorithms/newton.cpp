@@ -77,6 +77,12 @@ std::span<const double> combine(std::vector<Sums>& sums, std::vector<double> Sum
 
 constexpr auto kPlus = [](auto& a, auto b) { a += b; };
 
+RowSums sum_of(std::vector<RowSums> rows) {
+  return tree_combine(std::span{rows}, [](const RowSums& a, const RowSums& b) {
+    return RowSums{a.loss + b.loss, a.curvature + b.curvature, std::min(a.least_margin, b.least_margin)};
+  });
+}
+
 }  // namespace
 
 NewtonTrainee::NewtonTrainee(const Engine& engine, RowLoss& loss, Penalty penalty, std::vector<float> start,
@@ -223,10 +229,18 @@ void NewtonTrainee::take_rows() {
   }
   std::vector<RowSums> rows;
   for (const Sums& sums : sums_) rows.push_back(sums.rows);
-  sums_[0].rows = tree_combine(std::span{rows}, [](const RowSums& a, const RowSums& b) {
-    return RowSums{a.loss + b.loss, a.curvature + b.curvature, std::min(a.least_margin, b.least_margin)};
-  });
+  sums_[0].rows = sum_of(std::move(rows));
   trial_objective_ = sums_[0].rows.loss * per_row_ + penalty_of(trial_);
+}
+
+/// Before the first pass; not kept for it.
+double NewtonTrainee::objective_at_start() {
+  std::vector<RowSums> rows;
+  for (WorkerId worker = 0; worker < loss_.workers(); ++worker) {
+    std::vector<Slope> slopes(weights_.size());
+    rows.push_back(loss_.differentiate(worker, weights_, slopes));
+  }
+  return sum_of(std::move(rows)).loss * per_row_ + penalty_of(weights_);
 }
 
 void NewtonTrainee::take_slopes() {
@@ -463,7 +477,7 @@ void NewtonTrainee::take_line() {
 
 Evaluation NewtonTrainee::evaluate(Engine& engine, bool exact) {
   Evaluation out;
-  out.objective = objective_;
+  out.objective = pass_ == Pass::first ? objective_at_start() : objective_;
   out.extra.emplace_back("gradient", first_gradient_ > 0 ? gradient_norm_ / first_gradient_ : 0.0);
   report_(engine, weights_, exact, out);
   if (is_separable_ != 0) engine.warn(no_minimum_);

@@ -127,6 +127,7 @@ class NewtonTrainee final : public Trainee {
   void take_slopes();
   void take_gradient();
   void take_rows();
+  double objective_at_start();
   void accept();
   void start_step();
   void set_diagonal();

@@ -56,6 +56,7 @@ ClockTree::ClockTree(const WorkerMap& map, Clock start)
   workers_of_domain_.resize(map_.domains());
   for (WorkerId w = first; w < last; ++w) workers_of_domain_[map_.domain_of(w)].push_back(w);
   for (DomainId d = 0; d < map_.domains(); ++d) {
+    slowest_of_domain_.push_back(workers_of_domain_[d].size());
     if (workers_of_domain_[d].empty()) store(domains_[d], std::numeric_limits<Clock>::max());
   }
 }
@@ -71,7 +72,8 @@ void ClockTree::tick(WorkerId worker) {
   store(workers_[worker], now);
   fastest_ = std::max(fastest_, now);
   const DomainId domain = map_.domain_of(worker);
-  if (now - 1 == load(domains_[domain])) raise_domain(domain);  // only the slowest can move the minimum
+  // Only the last of the slowest moves the minimum.
+  if (now - 1 == load(domains_[domain]) && --slowest_of_domain_[domain] == 0) raise_domain(domain);
 }
 
 void ClockTree::node_reached(NodeId node, Clock clock) {
@@ -82,8 +84,10 @@ void ClockTree::node_reached(NodeId node, Clock clock) {
 
 void ClockTree::raise_domain(DomainId domain) {
   Clock least = std::numeric_limits<Clock>::max();
-  for (const WorkerId w : workers_of_domain_[domain]) least = std::min(least, load(workers_[w]));
-  if (least <= load(domains_[domain])) return;
+  const std::vector<WorkerId>& workers = workers_of_domain_[domain];
+  for (const WorkerId w : workers) least = std::min(least, load(workers_[w]));
+  const auto is_slowest = [&](WorkerId w) { return load(workers_[w]) == least; };
+  slowest_of_domain_[domain] = static_cast<std::size_t>(std::count_if(workers.begin(), workers.end(), is_slowest));
   store(domains_[domain], least);
   raise_node();
 }

@@ -46,8 +46,8 @@ class ClockTree {
   /// The furthest of this node's workers.
   Clock fastest() const noexcept { return fastest_; }
 
-  /// One of this node's workers has finished one more iteration. Cost: a store, and for the slowest
-  /// of its domain a look at its siblings, the domains and the nodes.
+  /// One of this node's workers has finished one more iteration. Cost: a store, and for the last of
+  /// the slowest of its domain a look at its siblings, the domains and the nodes.
   void tick(WorkerId worker);
   /// What another node said of itself. Never lowers a clock: a late message must not turn time back.
   void node_reached(NodeId node, Clock clock);
@@ -59,6 +59,7 @@ class ClockTree {
 
   const WorkerMap map_;
   std::vector<std::vector<WorkerId>> workers_of_domain_;
+  std::vector<std::size_t> slowest_of_domain_;  ///< workers that stand at the domain's clock
   // Written by one thread at a time with release, read with acquire: who sees a clock sees what was done before it.
   std::vector<std::atomic<Clock>> workers_, domains_, nodes_;
   std::atomic<Clock> cluster_;

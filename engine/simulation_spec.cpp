@@ -1,6 +1,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <set>
 #include <string>
 
 #include "engine/error.h"
@@ -105,15 +106,15 @@ void set_word(SimulationSpec& spec, std::string_view word) {
 
 SimulationSpec SimulationSpec::parse(std::string_view text) {
   SimulationSpec spec;
-  bool has_nodes = false;
+  std::set<std::string_view> said;
   for (std::size_t at = 0; (at = text.find_first_not_of(' ', at)) != std::string_view::npos;) {
     const std::size_t end = std::min(text.find(' ', at), text.size());
     const std::string_view word = text.substr(at, end - at);
+    if (!said.insert(word.substr(0, word.find(':'))).second) throw bad_word(text, "each word once");
     set_word(spec, word);
-    has_nodes = has_nodes || word.starts_with("nodes:");
     at = end;
   }
-  if (!has_nodes) throw bad_word(text, "nodes:N among its words");
+  if (!said.contains("nodes")) throw bad_word(text, "nodes:N among its words");
   if (spec.lost && *spec.lost >= spec.nodes) throw bad_word(text, "a lost node below nodes");
   return spec;
 }

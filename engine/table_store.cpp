@@ -74,10 +74,16 @@ void TableStore::report(Evaluation& evaluation) const {
   constexpr auto kLast = static_cast<Clock>(ObservedStaleness::kBuckets) - 1;
   Clock last = std::min(bound(), kLast);
   while (bound() > kLast && last > 0 && seen.counts[static_cast<std::size_t>(last)] == 0) --last;
+  double reads = 0, sum = 0, highest = 0;
   for (Clock k = 0; k <= last; ++k) {
-    evaluation.extra.emplace_back("reads_staleness_" + std::to_string(k),
-                                  static_cast<double>(seen.counts[static_cast<std::size_t>(k)]));
+    const auto count = static_cast<double>(seen.counts[static_cast<std::size_t>(k)]);
+    evaluation.extra.emplace_back("reads_staleness_" + std::to_string(k), count);
+    reads += count;
+    sum += static_cast<double>(k) * count;
+    if (count > 0) highest = static_cast<double>(k);
   }
+  evaluation.staleness_mean = reads > 0 ? sum / reads : 0;
+  evaluation.staleness_max = highest;
 }
 
 void TableStore::worker_ended(WorkerId worker, Clock clock) {

@@ -39,7 +39,7 @@ class Trainer {
     executor_options.start = state_.iteration * options_.clocks_per_iteration;
     // Several nodes must stop at the same clock, so there the question is put at cuts, to all of them.
     if (!is_cluster())
-      executor_options.should_stop = [this] { return !ignore_stop_ && (interrupted_.load() || out_of_time()); };
+      executor_options.should_stop = [this] { return !finishes_iteration_ && (interrupted_.load() || out_of_time()); };
     executor_ = std::make_unique<Executor>(engine, schedule, trainee, options.workers, std::move(executor_options));
   }
 
@@ -65,10 +65,11 @@ class Trainer {
     Clock reached = executor_->run(target * per);
     // A stop may fall inside an iteration of several clocks: finish it, or it could not be named.
     if (reached % per != 0) {
-      ignore_stop_ = true;
+      finishes_iteration_ = true;
       reached = executor_->run((reached / per + 1) * per);
-      ignore_stop_ = false;
+      finishes_iteration_ = false;
     }
+    ORRERY_CHECK(reached % per == 0);
     note_time(running_seconds(), reached / per - state_.iteration);
     run_start_.reset();
     state_.iteration = reached / per;
@@ -114,8 +115,9 @@ class Trainer {
     point.iteration = state_.iteration;
     point.seconds = state_.seconds;
     point.wait_seconds = state_.wait_seconds;
-    point.staleness_mean = stats.units == 0 ? 0 : stats.staleness_sum / static_cast<double>(stats.units);
-    point.staleness_max = static_cast<double>(stats.staleness_max);
+    const double of_units = stats.units == 0 ? 0 : stats.staleness_sum / static_cast<double>(stats.units);
+    point.staleness_mean = point.evaluation.staleness_mean.value_or(of_units);
+    point.staleness_max = point.evaluation.staleness_max.value_or(static_cast<double>(stats.staleness_max));
     point.bytes_sent = stats.bytes_sent;
     observer_.evaluated(point);
     return point.evaluation;
@@ -234,7 +236,7 @@ class Trainer {
   double later_seconds_ = 0;
   Clock later_iterations_ = 0;
   std::optional<std::chrono::steady_clock::time_point> run_start_;  ///< while clocks run
-  bool ignore_stop_ = false;
+  bool finishes_iteration_ = false;                                 ///< that a stop fell into: no stop counts now
   std::unique_ptr<Executor> executor_;
 };
 

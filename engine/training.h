@@ -33,6 +33,8 @@ struct Evaluation {
   /// How far the state is from a solution, for a trainee that knows: the tolerance then bounds this instead of the
   /// objective's relative change. Infinity: not there yet.
   std::optional<double> residual;
+  /// How far behind its clock what reads saw was, so far, for a trainee that counts reads; else units stand for them.
+  std::optional<double> staleness_mean, staleness_max;
   bool is_final = false;  ///< nothing will change any more, whatever the tolerance says
 };
 

@@ -1,28 +1,47 @@
 #include "tools/simulated_training.h"
 
 #include <string>
+#include <utility>
 
 #include "engine/error.h"
+#include "engine/wire.h"
 
 namespace orrery::tools {
 namespace {
 
-/// Adds the virtual time to what node 0 reports.
+constexpr const char* kTimeSection = "virtual_seconds";
+
+/// Adds the virtual time to what node 0 reports, and to its checkpoints, so that it goes on over a resume.
 class TimedObserver final : public TrainingObserver {
  public:
-  TimedObserver(TrainingObserver& observer, const SimulatedCluster& cluster) : observer_(observer), cluster_(cluster) {}
+  TimedObserver(TrainingObserver& observer, const SimulatedCluster& cluster,
+                const std::vector<StateSection>* resume_from)
+      : observer_(observer), cluster_(cluster) {
+    if (resume_from == nullptr) return;
+    for (const StateSection& section : *resume_from) {
+      if (section.name != kTimeSection) continue;
+      WireReader in(section.bytes);
+      before_ = in.take<double>();
+    }
+  }
+  double time() const { return before_ + cluster_.time(); }
+
   void evaluated(const ProgressPoint& point) override {
     ProgressPoint timed = point;
-    timed.evaluation.extra.emplace_back("virtual_seconds", cluster_.time());
+    timed.evaluation.extra.emplace_back("virtual_seconds", time());
     observer_.evaluated(timed);
   }
   void checkpoint(Clock iteration, std::vector<StateSection>&& state) override {
+    StateSection section{kTimeSection, {}};
+    put(section.bytes, time());
+    state.push_back(std::move(section));
     observer_.checkpoint(iteration, std::move(state));
   }
 
  private:
   TrainingObserver& observer_;
   const SimulatedCluster& cluster_;
+  double before_ = 0;
 };
 
 std::optional<Clock> bound_of(const RunOptions& options) {
@@ -69,7 +88,7 @@ SimulatedTraining::SimulatedTraining(const SimulationSpec& spec, const Algorithm
 TrainResult SimulatedTraining::train(const TrainOptions& options, TrainingObserver& observer,
                                      const std::atomic<bool>& interrupted,
                                      const std::vector<StateSection>* resume_from) {
-  TimedObserver first(observer, cluster_);
+  TimedObserver first(observer, cluster_, resume_from);
   TrainingObserver others;
   TrainResult result;
   cluster_.run([&](NodeId n, Transport&) {
@@ -83,7 +102,7 @@ TrainResult SimulatedTraining::train(const TrainOptions& options, TrainingObserv
   if (checker_.broken()) {
     throw Error(ErrorKind::internal, "the simulated cluster broke the contract of tables: " + *checker_.broken());
   }
-  result.final.extra.emplace_back("virtual_seconds", cluster_.time());
+  result.final.extra.emplace_back("virtual_seconds", first.time());
   result.final.extra.emplace_back("virtual_bytes_sent", static_cast<double>(cluster_.bytes_sent()));
   result.final.extra.emplace_back("reads_checked", static_cast<double>(checker_.reads()));
   return result;

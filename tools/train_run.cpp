@@ -123,7 +123,6 @@ int TrainRun::run() {
 
 // What is wrong with the words is said before what stands in --out, which need not be looked at for it.
 void TrainRun::check_options() {
-  options_.settle_consistency();
   if (!options_.memory_limit.empty()) parse_bytes("--memory-limit", options_.memory_limit);  // before hours of loading
   const std::vector<std::string>& offered = request_.algorithm->info().schedules;
   const bool known = std::find(offered.begin(), offered.end(), options_.schedule) != offered.end();
@@ -620,7 +619,7 @@ void TrainRun::print_summary(const TrainResult& result) const {
 int TrainRun::exit_code(StoppedBy reason) const {
   const bool goal = options_.stop.target.has_value() && options_.params.was_set("target");
   const bool rest = options_.stop.tolerance.has_value() && options_.params.was_set("tolerance");
-  const bool reached = reason == StoppedBy::target || reason == StoppedBy::tolerance;
+  const bool reached = reason == StoppedBy::target || (reason == StoppedBy::tolerance && rest);
   if ((!goal && !rest) || reached) return kDone;
   progress_.note(std::string{goal ? "--target" : "--tolerance"} + " was not reached: stopped by " +
                  std::string{to_string(reason)});

@@ -43,22 +43,21 @@ void apply_config(const Config& config, const std::string& algorithm, ParamSet& 
     if (!entry.table.empty() && entry.table != algorithm) {
       throw usage_error(place + "expected table [" + algorithm + "], got [" + entry.table + "]");
     }
-    const bool is_own = !entry.table.empty();
-    ParamSet& params = is_own ? own : common;
+    ParamSet& params = entry.table.empty() ? common : own;
     if (params.has(entry.key) && params.was_set(entry.key)) continue;
     try {
-      // A dumped file spells out what only another solver uses; that must not read as a wish.
-      is_own ? params.set_from_file(entry.key, entry.value) : params.set(entry.key, entry.value);
+      // A dumped file spells out defaults, some of which only another solver uses: those must not read as wishes.
+      params.set_from_file(entry.key, entry.value);
     } catch (const Error& error) {
       throw Error(error.kind(), place + error.what());
     }
   }
 }
 
-void append_params(std::string& text, const ParamSet& params, const std::string& left_out = {}) {
+void append_params(std::string& text, const ParamSet& params) {
   for (const ParamInfo& info : params.describe()) {
     const std::string value = params.get(info.name);
-    if (value.empty() || (info.optional && value == "auto") || info.name == left_out) continue;
+    if (value.empty() || (info.optional && value == "auto")) continue;
     const bool plain = info.type == "integer" || info.type == "real" || info.type == "bool";
     text += info.name + " = " + (plain ? value : toml_string(value)) + "\n";
   }
@@ -69,8 +68,7 @@ std::string config_text(const TrainRequest& request, const ParamSet& common) {
   const std::string& name = request.algorithm->info().name;
   std::string text = "# Repeat this run with: orrery train --config THIS_FILE --out DIR\n";
   text += "algorithm = " + toml_string(name) + "\ndata = " + toml_string(request.data) + "\n";
-  // Patience without held-out data is a contradiction when it is asked for, so its default must not be written down.
-  append_params(text, common, common.get("valid").empty() ? "patience" : "");
+  append_params(text, common);
   text += "\n[" + name + "]\n";
   append_params(text, request.algorithm->params());
   return text;
@@ -140,6 +138,7 @@ bool TrainWords::parse(Words words, bool speaks) {
   Arguments all = arguments(algorithm_name, "file to train on: " + request.algorithm->info().data, *options);
   if (!all.parse(words)) return false;
   apply_config(config, algorithm_name, request.algorithm->params(), options->params);
+  options->settle_consistency();
   return true;
 }
 

@@ -2,7 +2,7 @@
 
 import unittest
 
-from support import CommandLine, DATA, OUTPUT, USAGE, kReal
+from support import CommandLine, DATA, NOT_REACHED, OUTPUT, USAGE, kReal
 
 kTrain, kTest = kReal / "a9a.svm.gz", kReal / "a9a.t.svm.gz"
 
@@ -98,6 +98,30 @@ class Logistic(CommandLine):
         self.assertIn("--plan on", sgd("off", "--plan-in", plan, "--plan", "off", expect=USAGE).stderr)
         done = self.logistic(kTrain, self.dir / "newton", "--plan-out", plan, expect=USAGE)
         self.assertIn("nothing here is in tables", done.stderr)
+
+    def test_a_column_that_no_model_knows_costs_no_memory_for_all_below_it(self):
+        model, known = self.dir / "m", self.write("known.svm", "1 1:1 3:1\n-1 2:1\n")
+        far = self.write("far.svm", "1 1:1 3:1 2000000000:3\n-1 2:1\n")
+        self.logistic(kTrain, model, "--iterations", "2", "--valid", far)
+        for command in ("predict", "evaluate"):
+            outputs = [self.run_orrery(command, "--model", model, data).stdout.replace(str(data), "") for data in (known, far)]
+            self.assertEqual(*outputs)
+
+    def test_no_step_at_all_is_a_model_that_verifies(self):
+        for words in ((), ("--penalty", "l1"), ("--solver", "sgd")):
+            with self.subTest(words):
+                self.logistic(kTrain, self.dir / "r", "--iterations", "0", "--verify", "--overwrite", *words)
+                self.assertAlmostEqual(self.record(self.dir / "r")["result"]["objective"], 0.6931472, 6)
+
+    def test_a_training_that_diverges_says_so_and_leaves_no_model(self):
+        rows = self.write("f.svm", "1 1:1e30\n-1 1:2\n1 1:1.5\n-1 1:0.5\n")
+        done = self.logistic(rows, self.dir / "d", "--solver", "sgd", "--rate", "1e300", "--batch", "1", expect=USAGE)
+        self.assertIn("diverged", done.stderr)
+        self.assertIn("--rate", done.stderr)
+        self.assert_no_model(self.dir / "d")
+
+    def test_a_target_that_rest_ends_before_is_not_reached(self):
+        self.logistic(kTrain, self.dir / "r", "--target", "0.01", expect=NOT_REACHED)
 
     def test_bad_requests_are_refused_by_name(self):
         table = self.write("t.csv", "a,b\n1,0\n2,1\n")

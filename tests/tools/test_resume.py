@@ -172,9 +172,11 @@ class Interrupted(CommandLine):
         return process
 
     def test_ctrl_c_and_sigterm_write_a_checkpoint_and_say_how_to_go_on(self):
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with self.subTest(number):
-                process = self.begin("--checkpoint-every", "1000000", "--overwrite")
+        # An iteration of several clocks is finished, too: a stop within it must not show.
+        several = ("--schedule", "data", "--clocks", "5")
+        for number, words in ((signal.SIGINT, ()), (signal.SIGTERM, ()), (signal.SIGINT, several)):
+            with self.subTest(number, words=words):
+                process = self.begin("--checkpoint-every", "1000000", "--overwrite", *words)
                 process.send_signal(number)
                 _, errors = process.communicate(timeout=60)
                 self.assertEqual(process.returncode, INTERRUPTED, errors)
@@ -185,8 +187,10 @@ class Interrupted(CommandLine):
                 done = self.record(self.out)["result"]["iterations"]
                 self.assertEqual(self.record(self.out)["result"]["stopped_by"], "interrupt")
                 more = done + 2
-                self.train(self.data, self.out, "--iterations", more, "--checkpoint-every", "1000000", "--resume")
-                self.train(self.data, self.dir / "whole", "--iterations", more, "--overwrite")
+                self.train(self.data, self.out, *words, "--iterations", more, "--checkpoint-every", "1000000", "--resume")
+                self.train(self.data, self.dir / "whole", *words, "--iterations", more, "--overwrite")
+                evaluated = [line["iteration"] for line in self.metrics(self.out)]
+                self.assertEqual(evaluated, list(range(1, more + 1)))
                 self.assertEqual(self.checksum(self.out), self.checksum(self.dir / "whole"))
 
     def test_without_checkpoints_it_says_that_nothing_is_kept(self):

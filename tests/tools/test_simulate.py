@@ -35,6 +35,9 @@ class Simulate(CommandLine):
         slack = self.trained("ssp", *kLogistic, *cluster, "--staleness", "3")["result"]
         self.assertLess(slack["virtual_seconds"], 0.8 * barrier["virtual_seconds"])
         self.assertIn("reads_staleness_3", slack)
+        reads = [slack[f"reads_staleness_{k}"] for k in range(4)]
+        last = self.metrics(self.dir / "ssp")[-1]
+        self.assertAlmostEqual(last["staleness_mean"], sum(k * n for k, n in enumerate(reads)) / sum(reads), 6)
         again = self.trained("again", *kLogistic, *cluster, "--staleness", "3")["result"]
         for key in ("model_checksum", "virtual_seconds", "virtual_bytes_sent", "reads_staleness_3"):
             self.assertEqual(slack[key], again[key], key)
@@ -47,6 +50,9 @@ class Simulate(CommandLine):
         resumed = self.trained("lost", *job, "--simulate", "nodes:2", "--resume")["result"]
         self.assertEqual(whole["model_checksum"], resumed["model_checksum"])
         self.assertEqual(resumed["iterations"], 4)
+        times = [line["virtual_seconds"] for line in self.metrics(self.dir / "lost")]
+        self.assertEqual(times, sorted(times), "virtual time goes on over a resume")
+        self.assertEqual(resumed["virtual_seconds"], times[-1])
 
     def test_what_cannot_be_simulated_is_refused_with_the_way_out(self):
         for words, said in (
@@ -55,6 +61,7 @@ class Simulate(CommandLine):
             ((*kLogistic, "--simulate", "nodes:9"), "9 nodes need as many workers"),
             ((*kLogistic, "--simulate", "nodes:4 dealy:1ms"), "did you mean 'delay'"),
             ((*kLogistic, "--simulate", "delay:1ms"), "nodes"),
+            ((*kLogistic, "--simulate", "nodes:2 nodes:3"), "each word once"),
         ):
             with self.subTest(said):
                 self.assertIn(said, self.trained("no", *words, expect=USAGE).stderr)
