@@ -36,6 +36,7 @@ struct AlgorithmInfo {
   std::string metric;     ///< primary metric: key in metrics.jsonl's `valid`, result.metric
   bool smaller_is_better = true;
   bool objective_is_residual = false;  ///< it says how far the state is from a solution: --tolerance bounds it
+  bool uses_seed = true;               ///< something in it is random
   std::vector<std::string> schedules;  ///< that it offers; the first is what `auto` takes
 };
 

@@ -36,6 +36,7 @@ AlgorithmInfo make_info() {
   info.data = "svmlight, CSV or .npy with --label; labels -1/1 or 0/1";
   info.metric = "log_loss";
   info.smaller_is_better = true;
+  info.uses_seed = false;
   info.schedules = {"data"};
   return info;
 }

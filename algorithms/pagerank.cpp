@@ -31,6 +31,7 @@ AlgorithmInfo make_info() {
   info.data = "graphs (SNAP edge lists: source target)";
   info.metric = "residual";
   info.smaller_is_better = true;
+  info.uses_seed = false;
   info.objective_is_residual = true;
   info.schedules = {"data"};
   return info;

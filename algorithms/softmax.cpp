@@ -38,6 +38,7 @@ AlgorithmInfo make_info() {
   info.data = "svmlight, CSV or .npy with --label; labels are any integers, each a class";
   info.metric = "log_loss";
   info.smaller_is_better = true;
+  info.uses_seed = false;
   info.schedules = {"data"};
   return info;
 }

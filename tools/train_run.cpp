@@ -278,6 +278,9 @@ void TrainRun::prepare() {
     engine_->warn("--consistency " + to_string(options_.consistency) +
                   ": blocks have one owner at a time, so it lets workers run ahead but changes no result");
   }
+  if (options_.params.was_set("seed") && !request_.algorithm->info().uses_seed) {
+    engine_->warn("--seed: nothing in " + request_.algorithm->info().name + " is random, so it has no effect");
+  }
   follow_plan();
   if (!training_.schedule_reason.empty()) {
     progress_.note(std::string{"schedule: "} + training_.schedule->name() + ": " + training_.schedule_reason);
@@ -475,6 +478,14 @@ TrainResult TrainRun::train_on_engine(TrainingObserver& observer) {
   return train(*engine_, *training_.schedule, *training_.trainee, train_options(), observer, interrupt_.flag(), start);
 }
 
+TrainResult TrainRun::train_simulated(TrainingObserver& observer) try {
+  const std::vector<StateSection>* start = resume_from_ ? &resume_from_->sections : nullptr;
+  return simulated_->train(train_options(), observer, interrupt_.flag(), start);
+} catch (const Error& error) {
+  if (error.kind() != ErrorKind::lost) throw;
+  throw Error(error.kind(), error.what() + advice());
+}
+
 TrainResult TrainRun::train_model() {
   if (!nodes_.is_first()) {
     TrainingObserver silent;
@@ -487,9 +498,7 @@ TrainResult TrainRun::train_model() {
   RunObserver observer(metrics, checkpoints_.get(), progress_, options_.stop.iterations,
                        options_.valid.empty() ? "" : request_.algorithm->info().metric, training_.items_per_iteration,
                        training_.item_name);
-  TrainResult result = simulated_ ? simulated_->train(train_options(), observer, interrupt_.flag(),
-                                                      resume_from_ ? &resume_from_->sections : nullptr)
-                                  : train_on_engine(observer);
+  TrainResult result = simulated_ ? train_simulated(observer) : train_on_engine(observer);
   gather_warnings();
   const bool residual = request_.algorithm->info().objective_is_residual;
   if (residual && result.stopped_by == StoppedBy::target && options_.stop.target != residual_goal()) {

@@ -75,6 +75,7 @@ class TrainRun {
 
   Fingerprint fingerprint() const;
   TrainOptions train_options() const;
+  TrainResult train_simulated(TrainingObserver& observer);
   TrainResult train_on_engine(TrainingObserver& observer);
   std::string advice() const;
   std::optional<double> residual_goal() const;

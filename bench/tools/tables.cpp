@@ -1,6 +1,10 @@
 // orrery_bench_tables: what access plans are worth, in whole iterations of three programs on tables.
 //
-//   orrery_bench_tables mf|lda|pagerank planned|unplanned|hashed STALENESS THREADS TOPOLOGY CLOCKS
+//   orrery_bench_tables PROGRAM planned|unplanned|hashed|array STALENESS THREADS TOPOLOGY CLOCKS
+//
+// PROGRAM is mf, lda or pagerank; or `own-WIDTH` or `shared-WIDTH` (1, 16, 100): nothing but a read and an add of a
+// row, in an order without a pattern, of rows that one worker writes or that all do. `array`, on one thread, is the
+// same program on a plain array, where an add changes the row at once.
 //
 // The programs touch a row for every rating, token or edge, as an author who thinks of nothing else would write them;
 // their sizes are those of IterStore's own kinds of work (Cui et al., SoCC 2014): 2 M ratings of 20,000 x 5,000 at rank
@@ -13,6 +17,7 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -206,6 +211,36 @@ struct Ranks {
   double change = 0;
 };
 
+/// Reads and adds, nothing else.
+template <std::uint32_t kOfRow, bool kShared>
+struct Touches {
+  using Value = float;
+  static constexpr std::uint32_t kRows = 4096, kWidth = kOfRow, kTouches = 1U << 18;
+
+  explicit Touches(WorkerId worker) {
+    RandomStream draw = draws(worker);
+    for (std::uint32_t i = 0; i < kTouches; ++i) {
+      const auto row = static_cast<std::uint32_t>(draw.below(kShared ? kRows : kRows / kWorkers));
+      order.push_back(kShared ? row : worker * (kRows / kWorkers) + row);
+    }
+    delta.fill(1.0F / 1024);
+  }
+  static void first_row(std::uint32_t, std::span<float> values) { std::fill(values.begin(), values.end(), 0.0F); }
+
+  template <class Store>
+  void run(Clock, Store& store) {
+    for (const std::uint32_t row : order) {
+      sum += store.read(row)[0];
+      store.add(row, delta);
+    }
+  }
+  double quality() const { return sum; }
+
+  std::vector<std::uint32_t> order;
+  std::array<float, kWidth> delta{};
+  double sum = 0;
+};
+
 template <class Value>
 struct OnTable {
   Table<Value>& table;
@@ -222,6 +257,16 @@ struct OnHash {
   std::span<const Value> read(std::uint32_t row) { return table.read(worker, row); }
   void add(std::uint32_t row, std::span<const Value> delta) { table.add(worker, row, delta); }
   void add(std::uint32_t row, std::uint32_t column, Value delta) { table.add(worker, row, column, delta); }
+};
+
+template <class Value, std::uint32_t kWidth>
+struct OnArray {
+  Value* rows;
+  std::span<const Value> read(std::uint32_t row) { return {rows + std::size_t{row} * kWidth, kWidth}; }
+  void add(std::uint32_t row, std::span<const Value> delta) {
+    for (std::uint32_t d = 0; d < kWidth; ++d) rows[std::size_t{row} * kWidth + d] += delta[d];
+  }
+  void add(std::uint32_t row, std::uint32_t column, Value delta) { rows[std::size_t{row} * kWidth + column] += delta; }
 };
 
 template <class Work>
@@ -281,6 +326,27 @@ class HashedRun final : public Program {
   HashedTable<typename Work::Value> rows_;
 };
 
+/// One thread only: nothing keeps workers apart.
+template <class Work>
+class ArrayRun final : public Program {
+ public:
+  ArrayRun(const Engine&, const WorkerMap&)
+      : parts(work_of_all<Work>()), rows_(std::size_t{Work::kRows} * Work::kWidth) {
+    set_first_rows<Work>([&](std::uint32_t row, const auto& values) {
+      std::copy(values.begin(), values.end(), rows_.begin() + std::ptrdiff_t{row} * Work::kWidth);
+    });
+  }
+  void run_unit(const WorkUnit& unit, UnitContext&) override {
+    OnArray<typename Work::Value, Work::kWidth> store{rows_.data()};
+    parts[unit.worker].run(unit.clock, store);
+  }
+  AccessCounts counted() const { return {}; }
+  std::vector<Work> parts;
+
+ private:
+  std::vector<typename Work::Value> rows_;
+};
+
 template <class Run>
 void race(Engine& engine, Clock clocks) {
   const WorkerMap map(kWorkers, 1, 0, engine.domains());
@@ -313,8 +379,20 @@ void race(Engine& engine, Clock clocks) {
 template <class Work>
 void race_on(const std::string& store, Engine& engine, Clock clocks) {
   if (store == "hashed") return race<HashedRun<Work>>(engine, clocks);
+  if (store == "array") return race<ArrayRun<Work>>(engine, clocks);
   race<TableRun<Work>>(engine, clocks);
 }
+
+using Race = void (*)(const std::string& store, Engine& engine, Clock clocks);
+const std::map<std::string, Race> kRaces = {{"mf", race_on<MatrixFactors>},
+                                            {"lda", race_on<Topics>},
+                                            {"pagerank", race_on<Ranks>},
+                                            {"own-1", race_on<Touches<1, false>>},
+                                            {"own-16", race_on<Touches<16, false>>},
+                                            {"own-100", race_on<Touches<100, false>>},
+                                            {"shared-1", race_on<Touches<1, true>>},
+                                            {"shared-16", race_on<Touches<16, true>>},
+                                            {"shared-100", race_on<Touches<100, true>>}};
 
 }  // namespace
 }  // namespace orrery::bench
@@ -322,9 +400,12 @@ void race_on(const std::string& store, Engine& engine, Clock clocks) {
 int main(int argc, char** argv) try {
   using namespace orrery;
   const std::string program = argc > 1 ? argv[1] : "", store = argc > 2 ? argv[2] : "";
-  const bool is_store = store == "planned" || store == "unplanned" || store == "hashed";
-  if (argc != 7 || !is_store || (program != "mf" && program != "lda" && program != "pagerank")) {
-    std::fprintf(stderr, "usage: %s mf|lda|pagerank planned|unplanned|hashed STALENESS THREADS TOPOLOGY CLOCKS\n",
+  const bool is_store = store == "planned" || store == "unplanned" || store == "hashed" || store == "array";
+  const auto found = bench::kRaces.find(program);
+  if (argc != 7 || !is_store || found == bench::kRaces.end()) {
+    std::fprintf(stderr,
+                 "usage: %s mf|lda|pagerank|own-WIDTH|shared-WIDTH planned|unplanned|hashed|array STALENESS THREADS "
+                 "TOPOLOGY CLOCKS\nWIDTH: 1, 16 or 100\n",
                  argv[0]);
     return 2;
   }
@@ -336,10 +417,9 @@ int main(int argc, char** argv) try {
   options.plan = store == "planned";
   const Clock clocks = parse_integer("CLOCKS", argv[6]);
   if (clocks < 4) throw usage_error("expected at least 4 clocks");
+  if (store == "array" && options.threads != 1) throw usage_error("an array is for one thread");
   Engine engine(options);
-  if (program == "mf") bench::race_on<bench::MatrixFactors>(store, engine, clocks);
-  if (program == "lda") bench::race_on<bench::Topics>(store, engine, clocks);
-  if (program == "pagerank") bench::race_on<bench::Ranks>(store, engine, clocks);
+  found->second(store, engine, clocks);
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s: %s\n", argv[0], error.what());

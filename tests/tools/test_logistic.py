@@ -120,6 +120,10 @@ class Logistic(CommandLine):
         self.assertIn("--rate", done.stderr)
         self.assert_no_model(self.dir / "d")
 
+    def test_a_seed_without_use_is_said_to_have_none(self):
+        done = self.logistic(kTrain, self.dir / "r", "--seed", "5", "--iterations", "1", "--threads", "1")
+        self.assertIn("--seed", done.stderr)
+
     def test_a_target_that_rest_ends_before_is_not_reached(self):
         self.logistic(kTrain, self.dir / "r", "--target", "0.01", expect=NOT_REACHED)
 

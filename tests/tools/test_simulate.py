@@ -47,6 +47,7 @@ class Simulate(CommandLine):
         whole = self.trained("whole", *job)["result"]
         lost = self.trained("lost", *job, "--simulate", "nodes:4 lost:1@2s", expect=LOST)
         self.assertIn("node 1", lost.stderr)
+        self.assertIn("--resume", lost.stderr)
         resumed = self.trained("lost", *job, "--simulate", "nodes:2", "--resume")["result"]
         self.assertEqual(whole["model_checksum"], resumed["model_checksum"])
         self.assertEqual(resumed["iterations"], 4)
