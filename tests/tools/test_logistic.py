@@ -103,8 +103,9 @@ class Logistic(CommandLine):
         model, known = self.dir / "m", self.write("known.svm", "1 1:1 3:1\n-1 2:1\n")
         far = self.write("far.svm", "1 1:1 3:1 2000000000:3\n-1 2:1\n")
         self.logistic(kTrain, model, "--iterations", "2", "--valid", far)
-        for command in ("predict", "evaluate"):
-            outputs = [self.run_orrery(command, "--model", model, data).stdout.replace(str(data), "") for data in (known, far)]
+        for command, *words in (("predict", "--out", "-"), ("evaluate",)):
+            outputs = [self.run_orrery(command, "--model", model, data, *words).stdout.replace(str(data), "")
+                       for data in (known, far)]
             self.assertEqual(*outputs)
 
     def test_no_step_at_all_is_a_model_that_verifies(self):

@@ -53,7 +53,7 @@ class Simulate(CommandLine):
         self.assertEqual(resumed["iterations"], 4)
         times = [line["virtual_seconds"] for line in self.metrics(self.dir / "lost")]
         self.assertEqual(times, sorted(times), "virtual time goes on over a resume")
-        self.assertEqual(resumed["virtual_seconds"], times[-1])
+        self.assertGreaterEqual(resumed["virtual_seconds"], times[-1])
 
     def test_what_cannot_be_simulated_is_refused_with_the_way_out(self):
         for words, said in (
