@@ -31,6 +31,9 @@ class MhSampler final : public Sampler {
       : steps_(options.mh_steps), frozen_(padded_topics(options.topics), 0.0F) {}
 
   SamplerKind kind() const override { return SamplerKind::mh; }
+  double word_acceptance() const override {
+    return proposed_ == 0 ? 1 : 1 - static_cast<double>(refused_) / static_cast<double>(proposed_);
+  }
   DocumentForm form() const override { return DocumentForm::listed; }
 
   void begin_clock(TopicView& view) override {
@@ -177,11 +180,14 @@ class MhSampler final : public Sampler {
     return accept(token, now, next, proposed(now), proposed(next));
   }
 
-  static Topic accept(Token& token, Topic now, Topic next, double proposed_now, double proposed_next) {
+  Topic accept(Token& token, Topic now, Topic next, double proposed_now, double proposed_next) {
+    ++proposed_;
     if (next == now) return now;
     const double gain = in_document(token, next) * phi(token, next) * proposed_now;
     const double loss = in_document(token, now) * phi(token, now) * proposed_next;
-    return gain >= loss || token.draws.uniform() * loss < gain ? next : now;
+    if (gain >= loss || token.draws.uniform() * loss < gain) return next;
+    ++refused_;
+    return now;
   }
 
   Topic step_by_document(Token& token, Topic now) {
@@ -212,6 +218,7 @@ class MhSampler final : public Sampler {
   std::vector<float> frozen_;  ///< f by topic; 0 outside a visit
   double frozen_sum_ = 0;
   std::size_t frozen_topics_ = 0;
+  std::uint64_t proposed_ = 0, refused_ = 0;  ///< topics, by words
 };
 
 }  // namespace

@@ -25,6 +25,9 @@ class Sampler {
   virtual void begin_clock(TopicView& view) = 0;
   /// Gives every token of the visit a topic.
   virtual void sample(Visit& visit, TopicView& view, DocumentTopics& documents, RandomStream& draws) = 0;
+  /// The share of the topics proposed by words that was accepted so far: 1 where topics are drawn and not proposed, or
+  /// where what is proposed is what is wanted.
+  virtual double word_acceptance() const { return 1; }
 };
 
 struct SamplerOptions {

@@ -227,6 +227,67 @@ TEST(LdaSampler, alias_tables_are_exact) {
   EXPECT_EQ(seen[1], 0);
 }
 
+/// One word over 40 topics and one document of one token, in which all topics are equally likely a priori.
+class LoneToken {
+ public:
+  /// n_k of all topics but the last third, which have `others`. A word of the token alone proposes all topics alike.
+  LoneToken(std::int64_t total, std::int64_t others, bool word_of_many)
+      : documents_(topology_, 0, std::vector<std::uint32_t>{1}, kTopics, DocumentForm::listed),
+        totals_(kPadded, 0),
+        counts_(kPadded, 0),
+        memory_(Buffer::local(3 * kPadded * sizeof(float), 0, topology_)) {
+    for (std::size_t k = 0; k < kTopics; ++k) {
+      counts_[k] = word_of_many ? static_cast<std::int32_t>((k * 7) % 11) : k == topic_ ? 1 : 0;
+      totals_[k] = 3 * k < 2 * kTopics ? total : others;
+    }
+    view_.topics = kTopics;
+    view_.padded = kPadded;
+    view_.totals = totals_.data();
+    view_.beta_sum = 5;
+    float* const alpha = memory_.as<float>().data();
+    view_.inverse = alpha + kPadded;
+    view_.alpha = alpha;
+    for (std::size_t k = 0; k < kTopics; ++k) {
+      alpha[k] = 0.1F;
+      view_.inverse[k] = static_cast<float>(1 / (static_cast<double>(totals_[k]) + view_.beta_sum));
+    }
+    documents_.add(0, topic_);
+  }
+  double acceptance(int steps) {
+    const auto sampler = make_sampler(SamplerKind::mh, {.topics = kTopics, .longest_run = 1, .mh_steps = 1});
+    sampler->begin_clock(view_);
+    RandomStream draws = Random(3, Purpose::test).stream(0, 0);
+    const std::uint32_t document = 0;
+    for (int i = 0; i < steps; ++i) {
+      Visit visit;
+      visit.documents = &document;
+      visit.topics = &topic_;
+      visit.tokens = 1;
+      visit.beta = 0.05F;
+      visit.counts = counts_.data();
+      sampler->sample(visit, view_, documents_, draws);
+    }
+    return sampler->word_acceptance();
+  }
+
+ private:
+  static constexpr std::size_t kTopics = 40, kPadded = 48;
+  const Topology topology_ = Topology::synthetic("numa:1 core:1 pu:1");
+  DocumentTopics documents_;
+  std::vector<std::int64_t> totals_;
+  std::vector<std::int32_t> counts_;
+  Buffer memory_;
+  TopicView view_;
+  Topic topic_ = 3;
+};
+
+TEST(LdaSampler, mh_accepts_always_where_a_word_proposes_the_posterior_and_not_elsewhere) {
+  constexpr std::int64_t kLarge = 1000000000;  // beside which the token itself does not count
+  EXPECT_EQ(LoneToken(kLarge, kLarge, true).acceptance(20000), 1);
+  // Two thirds of the proposals go where p is a twentieth, and are accepted as often.
+  EXPECT_NEAR(LoneToken(kLarge, kLarge / 20, false).acceptance(20000), 0.42, 0.05);
+}
+
 TEST(LdaSampler, gamma_and_its_differences_agree_with_the_standard_library) {
   for (const double x : {0.01, 0.1, 0.9, 1.0, 2.5, 15.9, 16.0, 100.0, 76050.0}) {
     EXPECT_NEAR(log_gamma(x), std::lgamma(x), 1e-12 * (1 + std::abs(std::lgamma(x)))) << x;

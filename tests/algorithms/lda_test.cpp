@@ -1,4 +1,5 @@
 // Topic models in training and back from the files: conservation, bits, recovery, edges.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -48,6 +49,28 @@ TEST(LdaTraining, counts_are_those_of_the_assignments_after_every_clock) {
         fixture.run(12);
         EXPECT_EQ(fixture.state().contradiction(serial_for), "");
       }
+    }
+  }
+}
+
+TEST(LdaTraining, counts_of_words_and_documents_are_those_of_the_assignments_after_every_unit) {
+  for (const SamplerKind kind : {SamplerKind::dense, SamplerKind::sparse, SamplerKind::mh}) {
+    TrainingPlan plan;
+    plan.sampler = kind;
+    Fixture fixture(bars(5, 60, 30, 2), 70, 3, plan, symmetric_priors(70), {}, 2);
+    RotationSchedule schedule(3, 3, 1);
+    for (Clock clock = 0; clock < 4; ++clock) {
+      ClockPlan units;
+      schedule.plan(clock, units);
+      for (std::size_t u = 0; u < units.size(); ++u) {
+        UnitContext context{.domain = 0, .worker = units.unit(u).worker, .clock = clock};
+        fixture.trainee().run_unit(units.unit(u), context);
+        // Totals come together at the end of the clock.
+        EXPECT_THAT(fixture.state().contradiction(serial_for), testing::AnyOf("", testing::StartsWith("totals")));
+      }
+      for (WorkerId w = 0; w < 3; ++w) fixture.trainee().worker_ended(w, clock);
+      fixture.trainee().commit(clock, {});
+      EXPECT_EQ(fixture.state().contradiction(serial_for), "");
     }
   }
 }
@@ -330,7 +353,7 @@ TEST_F(LdaFiles, the_same_workers_give_the_same_bits_on_any_threads_and_domains)
     setting.params = {{"topics", "70"}, {"sampler", sampler}};
     setting.options.threads = 1;
     const std::uint64_t expected = train_model("b.txt", setting).checksum;
-    for (const unsigned threads : {2U, 4U}) {
+    for (const unsigned threads : {2U, 4U, 8U}) {
       setting.options.threads = threads;
       EXPECT_EQ(train_model("b.txt", setting).checksum, expected) << threads;
     }
