@@ -182,8 +182,8 @@ std::string_view InputFile::peek(std::size_t bytes) {
     std::size_t got = 0;
     try {
       got = decode(std::span{head_}.subspan(have));
-    } catch (const Error&) {  // read() reports it again, in its place
-      got = 0;
+    } catch (const Error&) {  // read() reports it again, in its place; before the first byte its place is here
+      if (have == 0) throw;
     }
     head_.resize(have + got);
     if (got == 0) break;

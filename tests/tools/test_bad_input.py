@@ -47,9 +47,10 @@ class BadRatings(CommandLine):
 
     def test_truncated_gzip(self):
         whole = gzip.compress(ratings_text().encode())
-        self.refused(whole[: len(whole) // 2], name="bad.txt.gz")
-        self.refused(whole[:-4], name="bad.txt.gz")
-        self.refused(whole[:12], name="bad.txt.gz")
+        self.refused(whole[: len(whole) // 2], "truncated", name="bad.txt.gz")
+        self.refused(whole[:-4], "truncated", name="bad.txt.gz")
+        for size in (2, 12, 20):
+            self.refused(whole[:size], "truncated", name="bad.txt.gz")
 
     def test_damaged_gzip(self):
         whole = bytearray(gzip.compress(ratings_text().encode()))
