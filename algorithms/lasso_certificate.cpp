@@ -62,22 +62,29 @@ double empty_objective(const Response& response) {
 
 namespace {
 
-Certificate certify_squares(const Design& design, const Response& response, std::span<const double> coefficients,
-                            Penalty penalty, const ParallelFor& parallel) {
-  Residual residual;
-  design.rebuild(response.values, coefficients, residual);
+/// The sums that visit(part, column) makes of all usable columns, along the fixed tree.
+template <class Visit>
+Part sum_over_columns(const Design& design, const ParallelFor& parallel, Visit&& visit) {
   std::vector<Part> parts((design.columns() + kColumnsEach - 1) / kColumnsEach);
   parallel(parts.size(), [&](std::size_t part) {
     const std::size_t first = part * kColumnsEach, last = std::min<std::size_t>(design.columns(), first + kColumnsEach);
     for (std::size_t column = first; column < last; ++column) {
       const auto j = static_cast<std::uint32_t>(column);
-      if (!design.is_usable(j)) continue;
-      const double gradient = design.gradient(j, residual);
-      parts[part].sums.add(coefficients[j], gradient, penalty);
-      parts[part].subgradient += squared_subgradient(coefficients[j], -gradient, penalty);
+      if (design.is_usable(j)) visit(parts[part], j);
     }
   });
-  Part all = tree_combine(std::span{parts}, add);
+  return tree_combine(std::span{parts}, add);
+}
+
+Certificate certify_squares(const Design& design, const Response& response, std::span<const double> coefficients,
+                            Penalty penalty, const ParallelFor& parallel) {
+  Residual residual;
+  design.rebuild(response.values, coefficients, residual);
+  Part all = sum_over_columns(design, parallel, [&](Part& part, std::uint32_t j) {
+    const double gradient = design.gradient(j, residual);
+    part.sums.add(coefficients[j], gradient, penalty);
+    part.subgradient += squared_subgradient(coefficients[j], -gradient, penalty);
+  });
   all.sums.square = design.mean_square(residual);
   Certificate out;
   out.objective = primal_value(all.sums, penalty);
@@ -119,20 +126,13 @@ Certificate certify_classes(const Design& design, const Response& response, std:
     for (double& margin : fit.raw) margin -= constant;
   }
   const std::array<ClassPull, 2> pulls = pulls_of(fit.raw, response);
-  std::vector<Part> parts((design.columns() + kColumnsEach - 1) / kColumnsEach);
-  parallel(parts.size(), [&](std::size_t part) {
-    const std::size_t first = part * kColumnsEach, last = std::min<std::size_t>(design.columns(), first + kColumnsEach);
-    for (std::size_t column = first; column < last; ++column) {
-      const auto j = static_cast<std::uint32_t>(column);
-      if (!design.is_usable(j)) continue;
-      const double down = design.gradient(j, pulls[0].residual), up = design.gradient(j, pulls[1].residual);
-      const double pull = pulls[1].scale * up - pulls[0].scale * down;
-      parts[part].sums.add_coefficient(coefficients[j], pull);
-      parts[part].sums.add_inactive(pull, pull, penalty);
-      parts[part].subgradient += squared_subgradient(coefficients[j], down - up, penalty);
-    }
+  const Part all = sum_over_columns(design, parallel, [&](Part& part, std::uint32_t j) {
+    const double down = design.gradient(j, pulls[0].residual), up = design.gradient(j, pulls[1].residual);
+    const double pull = pulls[1].scale * up - pulls[0].scale * down;
+    part.sums.add_coefficient(coefficients[j], pull);
+    part.sums.add_inactive(pull, pull, penalty);
+    part.subgradient += squared_subgradient(coefficients[j], down - up, penalty);
   });
-  const Part all = tree_combine(std::span{parts}, add);
   const double per_row = 1.0 / static_cast<double>(design.rows());
   const double of_intercept = response.has_intercept ? per_row * (pulls[0].residual.sum - pulls[1].residual.sum) : 0.0;
   const auto dual_at = [&](double t) {

@@ -355,10 +355,8 @@ class Table final : public TableBase {
         rule_.apply(version.values(), updates.values(i));
         // relaxed: published by the release of the version itself.
         if (is_readers) batch.first_version[i].store(version.number(), std::memory_order_relaxed);
+        if (d == 0) row_changed(updates.rows()[i]);
       }
-    }
-    for (const std::uint32_t row : updates.rows()) {
-      if (is_home_of(row)) row_changed(row);
     }
   }
   /// After the versions that hold it have been published.

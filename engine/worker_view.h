@@ -107,15 +107,9 @@ class WorkerView {
         own_chunks_(memory) {}
 
   /// Rows that may be read, by row; null: all. Before the first clock; must outlive the view.
-  void set_readable(const std::vector<bool>* readable) noexcept {
-    readable_ = readable;
-    is_watched_ = readable_ != nullptr || recorder_ != nullptr;
-  }
+  void set_readable(const std::vector<bool>* readable) noexcept { watch(readable, recorder_); }
   /// Notes every access from now on; null: none. Between clocks; must outlive the view.
-  void set_recorder(AccessRecorder* recorder) noexcept {
-    recorder_ = recorder;
-    is_watched_ = readable_ != nullptr || recorder_ != nullptr;
-  }
+  void set_recorder(AccessRecorder* recorder) noexcept { watch(readable_, recorder); }
   AccessLearner& learner() noexcept { return learner_; }
   const AccessLearner& learner() const noexcept { return learner_; }
 
@@ -214,6 +208,11 @@ class WorkerView {
     for (std::uint32_t d = 0; d < width_; ++d) sum[d] += delta[d];
   }
 
+  void watch(const std::vector<bool>* readable, AccessRecorder* recorder) noexcept {
+    readable_ = readable;
+    recorder_ = recorder;
+    is_watched_ = readable_ != nullptr || recorder_ != nullptr;
+  }
   [[gnu::noinline]] void watch_read(std::uint32_t row) {
     check_readable(row);
     if (recorder_ != nullptr) recorder_->note(clock_, row, false);
@@ -345,10 +344,10 @@ class WorkerView {
   std::pmr::vector<std::uint64_t> may_have_own_;  ///< a bit for each row
   AccessLearner learner_;
   AccessRecorder* recorder_ = nullptr;
-  bool is_watched_ = false;                              ///< reads are: readable_ or recorder_ is set
-  UpdateRecords<T> records_;                             ///< of planned rows
-  Clock planned_since_ = 0;                              ///< records know nothing of clocks before
-  UpdateBatch<T> current_;                               ///< of others, in this clock
+  bool is_watched_ = false;   ///< one of the two is set: one test for each read instead of two
+  UpdateRecords<T> records_;  ///< of planned rows
+  Clock planned_since_ = 0;   ///< records know nothing of clocks before
+  UpdateBatch<T> current_;    ///< of others, in this clock
   std::deque<std::shared_ptr<HandedBatch<T>>> pending_;  ///< own batches that some version may lack, oldest first
   const std::shared_ptr<SpareBatches<T>> spare_ = std::make_shared<SpareBatches<T>>();
   TouchedRows own_;                                   ///< unplanned rows as this worker sees them

@@ -66,8 +66,7 @@ class Lasso(CommandLine):
         self.lasso("other", "--path", "20", "--cv", "5", "--seed", "2")
         self.assertNotEqual(self.record(self.dir / "other")["result"]["cv_error"], result["cv_error"])
 
-    def test_an_interrupted_cross_validation_goes_on_to_the_same_bits(self):
-        words = ("--path", "40", "--cv", "4", "--tolerance", "1e-9")
+    def goes_on_to_the_same_bits(self, words):
         self.lasso("whole", *words)
         process = self.start("train", "lasso", self.data, "--out", self.dir / "killed", "--quiet", *words,
                              "--checkpoint-every", "1")
@@ -77,6 +76,10 @@ class Lasso(CommandLine):
         if process.returncode == INTERRUPTED:
             self.lasso("killed", *words, "--checkpoint-every", "1", "--resume")
         self.assertEqual(self.checksum(self.dir / "whole"), self.checksum(self.dir / "killed"))
+
+    def test_an_interrupted_cross_validation_goes_on_to_the_same_bits(self):
+        words = ("--path", "40", "--cv", "4", "--tolerance", "1e-9")
+        self.goes_on_to_the_same_bits(words)
 
     def test_classes_are_fitted_verified_and_predicted_as_probabilities(self):
         data = self.dir / "two.svm"
@@ -107,17 +110,9 @@ class Lasso(CommandLine):
 
     def test_an_interrupted_path_goes_on_to_the_same_bits(self):
         words = ("--path", "60", "--path-ratio", "0.001", "--tolerance", "1e-10")
-        self.lasso("whole", *words)
         done = self.lasso("cut", *words, "--checkpoint-every", "1", "--iterations", "20", expect=NOT_REACHED)
         self.assertEqual(done.returncode, NOT_REACHED)
-        process = self.start("train", "lasso", self.data, "--out", self.dir / "killed", "--quiet", *words,
-                             "--checkpoint-every", "1")
-        self.wait_for(lambda: checkpoints(self.dir / "killed") or process.poll() is not None, "a checkpoint")
-        process.send_signal(signal.SIGINT)
-        process.wait()
-        if process.returncode == INTERRUPTED:
-            self.lasso("killed", *words, "--checkpoint-every", "1", "--resume")
-        self.assertEqual(self.checksum(self.dir / "whole"), self.checksum(self.dir / "killed"))
+        self.goes_on_to_the_same_bits(words)
 
     def test_a_dense_table_is_read_with_its_label(self):
         table = self.dir / "t.csv"
