@@ -73,6 +73,7 @@ class PageRank final : public Algorithm {
   }
 
   void check(const DataRequest& request) const override;
+  bool runs_on_several_nodes(const std::string&) const override { return true; }
   void load(const DataRequest& request, Engine& engine) override;
   DataSummary data_summary() const override;
   WorkerId default_workers() const override;
@@ -137,7 +138,8 @@ MemoryEstimate PageRank::memory(WorkerId workers) const {
 
 void PageRank::warn_of_edges(Engine& engine) const {
   if (const std::uint64_t repeated = prepared_->graph.repeated_edges(); repeated > 0) {
-    engine.warn(std::to_string(repeated) + " edges repeat an earlier one; each counts, as a weight");
+    const char* const here = prepared_->graph.map().nodes() > 1 ? " edges into nodes of this rank" : " edges";
+    engine.warn(std::to_string(repeated) + here + " repeat an earlier one; each counts, as a weight");
   }
   if (data_.self_loops > 0) {
     engine.warn(std::to_string(data_.self_loops) + " edges lead from a node to itself; they count like others");

@@ -2,34 +2,43 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "engine/reduce.h"
+#include "engine/wire.h"
 
 namespace orrery::pagerank {
 
 DeltaTrainee::DeltaTrainee(const Graph& graph, const PageRankParams& params)
     : PageRankTrainee(graph, params),
       out_begin_(graph.nodes() + std::size_t{1}, 0),
-      targets_(graph.edges()),
       value_(graph.nodes(), 0),
       delta_(graph.nodes(), (1 - params.damping) / graph.nodes()),
       given_(graph.nodes(), 0),
       outboxes_(std::size_t{graph.workers()} * graph.workers()),
+      givers_(graph.workers()),
       worker_sums_(graph.workers()),
       worker_edges_(graph.workers(), 0),
       processed_edges_(static_cast<double>(graph.edges())) {
-  for (std::uint32_t u = 0; u < graph.nodes(); ++u) {
-    out_begin_[u + std::size_t{1}] = out_begin_[u] + graph.out_degree(u);
-  }
-  std::vector<std::uint64_t> next(out_begin_.begin(), out_begin_.end() - 1);
-  for (WorkerId worker = 0; worker < graph.workers(); ++worker) {
-    for (std::uint32_t v = graph.first(worker); v < graph.first(worker + 1); ++v) {
-      for (const std::uint32_t u : graph.sources(worker, v)) targets_[next[u]++] = v;
-    }
-    sum_up(worker);
-  }
+  turn_round();
+  for (WorkerId worker = 0; worker < graph.workers(); ++worker) sum_up(worker);
   sums_ = all_sums();
   choose_way();
+}
+
+void DeltaTrainee::turn_round() {
+  const auto for_each_edge = [&](const auto& visit) {
+    for (WorkerId worker = graph_.first_here(); worker < graph_.end_here(); ++worker) {
+      for (std::uint32_t v = graph_.first(worker); v < graph_.first(worker + 1); ++v) {
+        for (const std::uint32_t u : graph_.sources(worker, v)) visit(u, v);
+      }
+    }
+  };
+  for_each_edge([&](std::uint32_t u, std::uint32_t) { ++out_begin_[u + std::size_t{1}]; });
+  std::partial_sum(out_begin_.begin(), out_begin_.end(), out_begin_.begin());
+  targets_.resize(out_begin_.back());
+  std::vector<std::uint64_t> next(out_begin_.begin(), out_begin_.end() - 1);
+  for_each_edge([&](std::uint32_t u, std::uint32_t v) { targets_[next[u]++] = v; });
 }
 
 void DeltaTrainee::run_unit(const WorkUnit& unit, UnitContext&) {
@@ -46,7 +55,50 @@ void DeltaTrainee::run_unit(const WorkUnit& unit, UnitContext&) {
   }
 }
 
-void DeltaTrainee::commit(Clock clock, std::span<const Bytes>) {
+Bytes DeltaTrainee::pack_partial(Clock clock) {
+  Bytes partial;
+  if (is_alone()) return partial;
+  const std::size_t begin = graph_.first_here(), workers = graph_.end_here() - begin;
+  if (clock % kClocksPerIteration != 0) {
+    put_all(partial, std::span<const Sums>(worker_sums_).subspan(begin, workers));
+    return partial;
+  }
+  put_all(partial, std::span<const double>(worker_edges_).subspan(begin, workers));
+  if (all_pull_) {
+    const auto [first, last] = nodes_of(graph_.map().this_node());
+    put_all(partial, std::span<const double>(given_).subspan(first, last - first));
+    return partial;
+  }
+  for (std::size_t worker = begin; worker < begin + workers; ++worker) {
+    put(partial, std::uint64_t{givers_[worker].size()});
+    put_all(partial, std::span<const Message>(givers_[worker]));
+  }
+  return partial;
+}
+
+void DeltaTrainee::take_partial(Clock clock, NodeId from, std::span<const std::byte> partial) {
+  WireReader in(partial);
+  const std::size_t begin = graph_.map().first_worker(from), workers = graph_.map().first_worker(from + 1) - begin;
+  if (clock % kClocksPerIteration != 0) {
+    in.take_all(std::span(worker_sums_).subspan(begin, workers));
+    return;
+  }
+  in.take_all(std::span(worker_edges_).subspan(begin, workers));
+  if (all_pull_) {
+    const auto [first, last] = nodes_of(from);
+    in.take_all(std::span(given_).subspan(first, last - first));
+    return;
+  }
+  for (std::size_t worker = begin; worker < begin + workers; ++worker) {
+    givers_[worker].resize(in.take<std::uint64_t>());
+    in.take_all(std::span(givers_[worker]));
+  }
+}
+
+void DeltaTrainee::commit(Clock clock, std::span<const Bytes> partials) {
+  for (NodeId node = 0; node < partials.size(); ++node) {
+    if (node != graph_.map().this_node()) take_partial(clock, node, partials[node]);
+  }
   switch (clock % kClocksPerIteration) {
     case 0:
       length_ = 1;
@@ -70,6 +122,7 @@ void DeltaTrainee::choose_way() {
 void DeltaTrainee::process(WorkerId worker) {
   const double least = 0.5 * sums_.pending / graph_.nodes();
   double edges = 0;
+  givers_[worker].clear();
   for (std::uint32_t u = graph_.first(worker); u < graph_.first(worker + 1); ++u) {
     value_[u] = longer_value(u);
     delta_[u] = longer_delta(u);
@@ -87,11 +140,12 @@ void DeltaTrainee::process(WorkerId worker) {
 }
 
 void DeltaTrainee::send(WorkerId worker, std::uint32_t node, double share) {
-  WorkerId to = 0;
-  for (std::uint64_t i = out_begin_[node]; i < out_begin_[node + std::size_t{1}]; ++i) {
-    while (targets_[i] >= graph_.first(to + 1)) ++to;
-    outbox(worker, to).push_back({targets_[i], share});
+  WorkerId to = graph_.first_here();
+  for (const std::uint32_t target : targets(node)) {
+    while (target >= graph_.first(to + 1)) ++to;
+    outbox(worker, to).push_back({target, share});
   }
+  if (!is_alone()) givers_[worker].push_back({node, share});
 }
 
 void DeltaTrainee::receive(WorkerId worker) {
@@ -102,9 +156,24 @@ void DeltaTrainee::receive(WorkerId worker) {
     return;
   }
   for (WorkerId from = 0; from < graph_.workers(); ++from) {
+    if (from < graph_.first_here() || from >= graph_.end_here()) {
+      receive_from_afar(from, worker);
+      continue;
+    }
     std::vector<Message>& messages = outbox(from, worker);
-    for (const Message& message : messages) delta_[message.target] += message.value;
+    for (const Message& message : messages) delta_[message.node] += message.value;
     messages.clear();
+  }
+}
+
+// In the order in which messages would have been.
+void DeltaTrainee::receive_from_afar(WorkerId from, WorkerId worker) {
+  for (const Message& giver : givers_[from]) {
+    const std::span<const std::uint32_t> all = targets(giver.node);
+    for (auto it = std::lower_bound(all.begin(), all.end(), graph_.first(worker));
+         it != all.end() && *it < graph_.first(worker + 1); ++it) {
+      delta_[*it] += giver.value;
+    }
   }
 }
 

@@ -17,7 +17,8 @@
 // the second it takes what its nodes are given, in the third it looks what a new length would leave. Where the last
 // iteration worked on many edges a node pulls what it is given from all its in-edges; where on few, a worker writes
 // messages for the owners of the targets, who add them up in the order of senders. Nothing that a unit writes is read
-// by another in its clock.
+// by another in its clock. An engine node has the edges into its own graph nodes only; so others are not sent such
+// messages, but told who gives how much to each of its targets.
 #pragma once
 
 #include "algorithms/pagerank_trainee.h"
@@ -28,10 +29,12 @@ class DeltaTrainee final : public PageRankTrainee {
  public:
   static constexpr Clock kClocksPerIteration = 3;
 
-  /// Turns the graph round: 4 bytes an edge. Messages under way take 16 bytes for each edge of a processed node.
+  /// Turns the graph round: 4 bytes an edge that is here. Messages under way take 16 bytes for each edge of a processed
+  /// node.
   DeltaTrainee(const Graph& graph, const PageRankParams& params);
 
   void run_unit(const WorkUnit& unit, UnitContext& context) override;
+  Bytes pack_partial(Clock clock) override;
   void commit(Clock clock, std::span<const Bytes> partials) override;
   std::vector<double> ranks() const override;
 
@@ -46,8 +49,9 @@ class DeltaTrainee final : public PageRankTrainee {
   void load(std::span<const double> state) override;
 
  private:
+  /// What a target is given; or by a source, to each of its targets.
   struct Message {
-    std::uint32_t target;
+    std::uint32_t node;
     double value;
   };
   std::vector<Message>& outbox(WorkerId from, WorkerId to) {
@@ -61,8 +65,14 @@ class DeltaTrainee final : public PageRankTrainee {
     return {a.pending + b.pending, a.change + b.change, a.mass + b.mass};
   }
   void process(WorkerId worker);
+  void turn_round();
   void send(WorkerId worker, std::uint32_t node, double share);
+  std::span<const std::uint32_t> targets(std::uint32_t node) const {
+    return std::span(targets_).subspan(out_begin_[node], out_begin_[node + std::size_t{1}] - out_begin_[node]);
+  }
+  void take_partial(Clock clock, NodeId from, std::span<const std::byte> partial);
   void receive(WorkerId worker);
+  void receive_from_afar(WorkerId from, WorkerId worker);
   void sum_up(WorkerId worker);
   Sums all_sums() const;
   /// By what the last iteration worked on.
@@ -73,10 +83,11 @@ class DeltaTrainee final : public PageRankTrainee {
   double longer_delta(std::uint32_t node) const;
 
   std::vector<std::uint64_t> out_begin_;  ///< nodes + 1
-  std::vector<std::uint32_t> targets_;    ///< ascending for each node
+  std::vector<std::uint32_t> targets_;    ///< ascending for each node; those that are here
   std::vector<double> value_, delta_;
   std::vector<double> given_;                   ///< by node: to each of its targets in this iteration; when all pull
-  std::vector<std::vector<Message>> outboxes_;  ///< by sender and receiver; when some push
+  std::vector<std::vector<Message>> outboxes_;  ///< by sender and receiver that are here; when some push
+  std::vector<std::vector<Message>> givers_;    ///< by worker, for other engine nodes; when some push
   std::vector<Sums> worker_sums_;
   std::vector<double> worker_edges_;
   Sums sums_;

@@ -7,20 +7,23 @@ namespace orrery::pagerank {
 
 Graph::Graph(std::span<const Edge> edges, std::uint32_t nodes, const WorkerMap& map, const Topology& topology,
              const ParallelFor& parallel)
-    : external_(nodes), out_degree_(nodes, 0), in_begin_(nodes + std::size_t{1}, 0) {
+    : map_(map), external_(nodes), out_degree_(nodes, 0), in_begin_(nodes + std::size_t{1}, 0) {
   const std::vector<std::uint32_t> internal = number_by_in_degree(edges);
-  deal(map.workers());
-  std::vector<std::uint32_t*> list(nodes);  // where a node's next source goes
-  for (WorkerId worker = 0; worker < map.workers(); ++worker) {
+  deal();
+  std::vector<std::uint32_t*> list(nodes, nullptr);  // where a node's next source goes; null: to another engine node
+  sources_.resize(workers());
+  for (WorkerId worker = first_here(); worker < end_here(); ++worker) {
     const std::uint64_t begin = in_begin_[first_[worker]];
     const std::uint64_t count = in_begin_[first_[worker + 1]] - begin;
-    sources_.push_back(Buffer::local(count * sizeof(std::uint32_t), map.domain_of(worker), topology));
-    std::uint32_t* const sources = sources_.back().as<std::uint32_t>().data();
+    sources_[worker] = Buffer::local(count * sizeof(std::uint32_t), map.domain_of(worker), topology);
+    std::uint32_t* const sources = sources_[worker].as<std::uint32_t>().data();
     for (std::uint32_t v = first_[worker]; v < first_[worker + 1]; ++v) list[v] = sources + (in_begin_[v] - begin);
   }
-  for (const Edge& edge : edges) *list[internal[edge.target]]++ = internal[edge.source];
-  std::vector<std::uint64_t> repeated(map.workers(), 0);
-  parallel(map.workers(), [&](std::size_t w) { sort_sources(static_cast<WorkerId>(w), repeated[w]); });
+  for (const Edge& edge : edges) {
+    if (std::uint32_t*& next = list[internal[edge.target]]; next != nullptr) *next++ = internal[edge.source];
+  }
+  std::vector<std::uint64_t> repeated(end_here() - first_here(), 0);
+  parallel(repeated.size(), [&](std::size_t i) { sort_sources(first_here() + static_cast<WorkerId>(i), repeated[i]); });
   repeated_edges_ = std::accumulate(repeated.begin(), repeated.end(), std::uint64_t{0});
 }
 
@@ -39,13 +42,13 @@ std::vector<std::uint32_t> Graph::number_by_in_degree(std::span<const Edge> edge
   return internal;
 }
 
-void Graph::deal(WorkerId workers) {
+void Graph::deal() {
   constexpr std::uint64_t kNodeWork = 4;  // writing a rank costs about as much as reading that many edges
   const auto work_before = [&](std::uint32_t v) { return in_begin_[v] + kNodeWork * v; };
   const std::uint64_t all = work_before(nodes());
   std::uint32_t v = 0;
-  for (WorkerId worker = 0; worker < workers; ++worker) {
-    while (v < nodes() && work_before(v) * workers < all * worker) ++v;
+  for (WorkerId worker = 0; worker < workers(); ++worker) {
+    while (v < nodes() && work_before(v) * workers() < all * worker) ++v;
     first_.push_back(v);
   }
   first_.push_back(nodes());

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "engine/reduce.h"
+#include "engine/wire.h"
 
 namespace orrery::pagerank {
 
@@ -36,7 +37,32 @@ void PowerTrainee::run_unit(const WorkUnit& unit, UnitContext&) {
   worker_dangling_[unit.worker] = on_dangling;
 }
 
-void PowerTrainee::commit(Clock, std::span<const Bytes>) {
+Bytes PowerTrainee::pack_partial(Clock) {
+  Bytes partial;
+  if (is_alone()) return partial;
+  for (WorkerId worker = graph_.first_here(); worker < graph_.end_here(); ++worker) {
+    put(partial, worker_change_[worker]);
+    put(partial, worker_dangling_[worker]);
+  }
+  const auto [first, last] = nodes_of(graph_.map().this_node());
+  put_all(partial, std::span<const double>(contributions(1 - current_) + first, last - first));
+  return partial;
+}
+
+void PowerTrainee::take_partial(NodeId from, std::span<const std::byte> partial) {
+  WireReader in(partial);
+  for (WorkerId worker = graph_.map().first_worker(from); worker < graph_.map().first_worker(from + 1); ++worker) {
+    worker_change_[worker] = in.take<double>();
+    worker_dangling_[worker] = in.take<double>();
+  }
+  const auto [first, last] = nodes_of(from);
+  in.take_all(std::span<double>(contributions(1 - current_) + first, last - first));
+}
+
+void PowerTrainee::commit(Clock, std::span<const Bytes> partials) {
+  for (NodeId node = 0; node < partials.size(); ++node) {
+    if (node != graph_.map().this_node()) take_partial(node, partials[node]);
+  }
   change_ = tree_sum(std::span<double>{worker_change_});
   dangling_ = tree_sum(std::span<double>{worker_dangling_});
   current_ = 1 - current_;

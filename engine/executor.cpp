@@ -186,7 +186,7 @@ struct Executor::Impl {
     rethrow_failure();
     ORRERY_CHECK(until >= clocks.tree().cluster() && until < kFarAhead);
     // Nobody begins before all have ended the run before: what one reads between runs nobody changes.
-    if (map.nodes() > 1) exchange({});
+    if (map.nodes() > 1) exchange(std::vector<Bytes>(map.nodes()));
     const std::uint64_t number = lanes.begin();
     const auto start = std::chrono::steady_clock::now();
     engine.arenas().join([&] {
@@ -200,7 +200,7 @@ struct Executor::Impl {
     thread_seconds += seconds_between(start, std::chrono::steady_clock::now()) * engine.threads();
     rethrow_failure();
     // Nobody leaves before all have what they need of it: the executor may be gone after this.
-    if (map.nodes() > 1) exchange({});
+    if (map.nodes() > 1) exchange(std::vector<Bytes>(map.nodes()));
     return clocks.tree().cluster();
   }
 
@@ -253,15 +253,19 @@ struct Executor::Impl {
     }
   }
 
-  std::vector<Bytes> exchange(Bytes mine) {
-    Message message;
-    message.kind = Message::Kind::exchange;
-    message.clock = exchange_number++;
-    message.payload = mine;
-    blocks.send_to_others(message);
+  std::vector<Bytes> exchange(std::vector<Bytes> to) {
+    const Clock number = exchange_number++;
+    for (NodeId node = 0; node < map.nodes(); ++node) {
+      if (node == here) continue;
+      Message message;
+      message.kind = Message::Kind::exchange;
+      message.clock = number;
+      message.payload = std::move(to[node]);
+      blocks.send(node, std::move(message));
+    }
     std::unique_lock lock(exchange_mutex);
-    auto& pieces = exchanged[message.clock];
-    pieces[here] = std::move(mine);
+    auto& pieces = exchanged[number];
+    pieces[here] = std::move(to[here]);
     const auto all_are_here = [&] { return pieces.size() == map.nodes() || failed.load(); };
     if (Pacer* pacer = transport.pacer()) {
       lock.unlock();  // nobody else runs while `ready` is asked
@@ -275,7 +279,7 @@ struct Executor::Impl {
     }
     std::vector<Bytes> all;
     for (auto& [node, bytes] : pieces) all.push_back(std::move(bytes));
-    exchanged.erase(message.clock);
+    exchanged.erase(number);
     return all;
   }
 
@@ -357,7 +361,14 @@ Clock Executor::run(Clock until) { return impl_->run(until); }
 
 void Executor::replay(Clock until, std::span<const UnitRecord> trace) { impl_->replay(until, trace); }
 
-std::vector<Bytes> Executor::exchange(Bytes mine) { return impl_->exchange(std::move(mine)); }
+std::vector<Bytes> Executor::exchange(Bytes mine) {
+  return exchange_each(std::vector<Bytes>(impl_->map.nodes(), mine));
+}
+
+std::vector<Bytes> Executor::exchange_each(std::vector<Bytes> to) {
+  ORRERY_CHECK(to.size() == impl_->map.nodes());
+  return impl_->exchange(std::move(to));
+}
 
 Clock Executor::clock() const noexcept { return impl_->clocks.tree().cluster(); }
 

@@ -63,6 +63,8 @@ class Executor final : public Receiver {
 
   /// Every node hands in bytes and gets everybody's, by node. Collective; between runs; waits for all nodes.
   std::vector<Bytes> exchange(Bytes mine);
+  /// The same with something for each node: to[n] goes to node n.
+  std::vector<Bytes> exchange_each(std::vector<Bytes> to);
 
   Clock clock() const noexcept;
   const WorkerMap& map() const noexcept;

@@ -42,11 +42,13 @@ class ForwardingTrainee : public Trainee {
   bool may_end(Clock clock) override { return inner_.may_end(clock); }
 
   void take_stop_rules(const StopRules& rules) override { inner_.take_stop_rules(rules); }
+  void join(const Collective& nodes) override { inner_.join(nodes); }
   Evaluation evaluate(Engine& engine, bool exact) override { return inner_.evaluate(engine, exact); }
   std::vector<StateSection> save_state() const override { return inner_.save_state(); }
   void load_state(const std::vector<StateSection>& sections) override { inner_.load_state(sections); }
   void keep_best() override { inner_.keep_best(); }
   void restore_best() override { inner_.restore_best(); }
+  void collect_model() override { inner_.collect_model(); }
   bool shares_state() const override { return inner_.shares_state(); }
   Bytes share_state() const override { return inner_.share_state(); }
   void take_share(NodeId from, std::span<const std::byte> share) override { inner_.take_share(from, share); }

@@ -41,6 +41,8 @@ class Trainer {
     if (!is_cluster())
       executor_options.should_stop = [this] { return !finishes_iteration_ && (interrupted_.load() || out_of_time()); };
     executor_ = std::make_unique<Executor>(engine, schedule, trainee, options.workers, std::move(executor_options));
+    const auto exchange = [this](std::vector<Bytes> to) { return executor_->exchange_each(std::move(to)); };
+    trainee_.join(Collective(engine.transport().node(), engine.transport().nodes(), exchange));
   }
 
   TrainResult train() {
@@ -216,6 +218,7 @@ class Trainer {
     if (later_iterations_ > 0) result.later_iteration_seconds = later_seconds_ / static_cast<double>(later_iterations_);
     result.stopped_by = reason;
     result.final = trainee_.evaluate(engine_, true);
+    trainee_.collect_model();
     return result;
   }
 

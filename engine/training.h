@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/access_learner.h"
+#include "engine/collective.h"
 #include "engine/npy.h"
 #include "engine/program.h"
 #include "engine/schedule.h"
@@ -60,15 +61,22 @@ class Trainee : public Program {
  public:
   /// What will end the training, said once before anything else.
   virtual void take_stop_rules(const StopRules& /*rules*/) {}
+  /// How nodes talk at cuts; valid as long as the training runs. Said once, before the first clock and after
+  /// load_state(). evaluate(), save_state(), keep_best(), restore_best() and collect_model() may use it: all nodes call
+  /// them at the same cuts.
+  virtual void join(const Collective& /*nodes*/) {}
   /// Evaluates the state as it is. May use engine.parallel_for; sums must follow the fixed tree (reduce.h). `exact`
   /// asks for the objective of this very state; else a value that the last clock came by may stand for it.
   virtual Evaluation evaluate(Engine& engine, bool exact) = 0;
+  /// On several nodes the first one's is kept, and holds what all nodes have.
   virtual std::vector<StateSection> save_state() const = 0;
   /// Restores what save_state() gave. @throws Error (data) when sections are missing or of another shape.
   virtual void load_state(const std::vector<StateSection>& sections) = 0;
   /// Early stopping: remember the state as the best so far, and go back to it at the end.
   virtual void keep_best() = 0;
   virtual void restore_best() = 0;
+  /// The training is over: the first node gets what it needs to write the model and has not, if anything.
+  virtual void collect_model() {}
   /// On several nodes: what only this node knows of the state at a cut, if anything (`shares_state`, the same on all),
   /// goes to all others before they evaluate, save and write.
   virtual bool shares_state() const { return false; }

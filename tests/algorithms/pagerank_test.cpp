@@ -19,6 +19,7 @@
 #include "engine/error.h"
 #include "engine/executor.h"
 #include "engine/random.h"
+#include "tests/engine/toy_programs.h"
 
 namespace orrery {
 namespace {
@@ -113,9 +114,24 @@ class PageRankTest : public testing::Test {
   Outcome solve(const Edges& edges, const Params& params, const EngineOptions& options = {}, WorkerId workers = 5,
                 Clock iterations = 2000, const std::vector<StateSection>* resume_from = nullptr) const {
     write_edges(edges);
+    Engine engine(options);
+    return solve_on(engine, params, workers, iterations, resume_from);
+  }
+  /// The same on several nodes, each a thread of one process: what the first of them comes to.
+  Outcome solve_on_cluster(NodeId nodes, const Edges& edges, const Params& params, WorkerId workers, Clock iterations,
+                           const std::vector<StateSection>* resume_from = nullptr) const {
+    write_edges(edges);
+    Outcome first;
+    toy::on_cluster(nodes, with(1), [&](NodeId node, Engine& engine) {
+      Outcome outcome = solve_on(engine, params, workers, iterations, resume_from);
+      if (node == 0) first = std::move(outcome);
+    });
+    return first;
+  }
+  Outcome solve_on(Engine& engine, const Params& params, WorkerId workers, Clock iterations,
+                   const std::vector<StateSection>* resume_from) const {
     const auto algorithm = make_pagerank();
     for (const auto& [name, value] : params) algorithm->params().set(name, value);
-    Engine engine(options);
     algorithm->load({.path = path("graph"), .format = {}, .valid = {}, .init = {}}, engine);
     const Training training = algorithm->prepare(engine, workers, 1, "auto");
     TrainOptions train_options;
@@ -128,6 +144,7 @@ class PageRankTest : public testing::Test {
     Outcome outcome;
     outcome.result =
         train(engine, *training.schedule, *training.trainee, train_options, outcome.seen, interrupted, resume_from);
+    if (engine.transport().node() != 0) return outcome;
     ModelWriter writer(directory_);
     algorithm->write_model(writer, engine);
     outcome.checksum = writer.finish("{\"algorithm\":\"pagerank\"}");
@@ -157,6 +174,21 @@ TEST_F(PageRankTest, both_methods_solve_both_systems_for_any_damping) {
             << method << ' ' << damping << ' ' << redistribute;
       }
     }
+  }
+}
+
+TEST_F(PageRankTest, nodes_change_no_bit_and_a_run_goes_on_on_others) {
+  const Edges edges = random_graph(300, 1500, 3);  // long enough for deltas to be both pulled and pushed
+  for (const Params& params : {Params{{"method", "power"}}, Params{{"method", "power"}, {"dangling", "drop"}},
+                               Params{{"method", "delta"}}, Params{{"method", "delta"}, {"dangling", "drop"}}}) {
+    const Outcome one = solve(edges, params, with(2), 7);
+    const Outcome three = solve_on_cluster(3, edges, params, 7, 2000);
+    EXPECT_EQ(three.checksum, one.checksum);
+    EXPECT_EQ(three.seen.objectives, one.seen.objectives);
+    ASSERT_GE(three.seen.states.size(), 2);
+    EXPECT_EQ(three.seen.states.back().front().bytes, one.seen.states.back().front().bytes);
+    const std::vector<StateSection>& middle = three.seen.states.at(three.seen.states.size() / 2);
+    EXPECT_EQ(solve_on_cluster(2, edges, params, 7, 2000, &middle).checksum, one.checksum);
   }
 }
 

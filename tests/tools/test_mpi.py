@@ -3,6 +3,7 @@ rank dies, hangs, or is another one than the rest.
 
 The settings of kLauncher are for test machines, which are root and have fewer cores than ranks."""
 
+import json
 import os
 import random
 import re
@@ -19,6 +20,8 @@ kLauncher = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1
              "OMPI_MCA_hwloc_base_binding_policy": "none"}
 kLogistic = ("logistic", "rows.svm", "--solver", "sgd", "--workers", "8", "--iterations", "3")
 kFactors = ("mf", "ratings.txt", "--schedule", "data", "--rank", "8", "--workers", "8", "--iterations", "2")
+kRanks = ("pagerank", "graph.txt", "--workers", "8", "--iterations", "12")
+kDeltas = (*kRanks[:2], "--method", "delta", "--dangling", "drop", *kRanks[2:])
 
 
 def rows_text(rows=3000, columns=60, seed=5):
@@ -31,6 +34,12 @@ def rows_text(rows=3000, columns=60, seed=5):
         score = sum(plane[column] * value for column, value in entries) + draw.gauss(0, 0.5)
         lines.append(" ".join([str(int(score > 0)), *(f"{column + 1}:{value:.4f}" for column, value in entries)]))
     return "\n".join(lines) + "\n"
+
+
+def graph_text(nodes=1000, edges=8000, seed=7):
+    """Skewed edges; a third of the nodes have none that lead away."""
+    draw = random.Random(seed)
+    return "".join(f"{int(0.7 * draw.random() * nodes)} {int(draw.random() ** 2 * nodes)}\n" for _ in range(edges))
 
 
 def read_process(process, name):
@@ -60,8 +69,9 @@ def ranks_of(mpirun):
 class Mpi(CommandLine):
     def setUp(self):
         super().setUp()
-        self.rows = self.write("rows.svm", rows_text())
+        self.write("rows.svm", rows_text())
         self.write("ratings.txt", ratings_text(users=200, items=80, ratings=6000))
+        self.write("graph.txt", graph_text())
 
     def environment(self):
         return {**os.environ, **kLauncher}
@@ -88,6 +98,13 @@ class Mpi(CommandLine):
         done = self.run_orrery(*words, cwd=self.dir, **options) if ranks == 1 else self.mpirun(ranks, *words, **options)
         return done if options else self.record(out)
 
+    def forget_the_end(self, out):
+        """Leaves what a run that was killed after its last checkpoint leaves."""
+        record = self.record(out)
+        del record["result"]
+        (out / "run.json").write_text(json.dumps(record))
+        shutil.rmtree(out / "model")
+
     def wait_for_line(self, out, process):
         """Until the run has evaluated something, and so written a checkpoint before."""
         self.wait_for(lambda: support.line_count(out / "metrics.jsonl") >= 2, "a second evaluation", process)
@@ -99,11 +116,16 @@ class Mpi(CommandLine):
 
 class Bits(Mpi):
     def test_ranks_and_threads_change_no_bit_at_staleness_0(self):
-        for job, shapes in ((kLogistic, ((2, 1), (2, 2), (4, 1), (4, 2))), (kFactors, ((2, 2), (4, 1)))):
-            one = self.trained(1, job[0], *job)["result"]
+        for number, (job, shapes) in enumerate((
+            (kLogistic, ((2, 1), (4, 2))),
+            (kFactors, ((2, 2), (4, 1))),
+            (kRanks, ((2, 1), (4, 2))),
+            (kDeltas, ((2, 2), (4, 1))),
+        )):
+            one = self.trained(1, f"one-{number}", *job)["result"]
             for ranks, threads in shapes:
                 with self.subTest(job=job[0], ranks=ranks, threads=threads):
-                    record = self.trained(ranks, f"{job[0]}-{ranks}-{threads}", *job, "--threads", threads)
+                    record = self.trained(ranks, f"{number}-{ranks}-{threads}", *job, "--threads", threads)
                     self.assertEqual(record["result"]["model_checksum"], one["model_checksum"])
                     self.assertEqual(record["result"]["value"], one["value"])
                     self.assertEqual((record["ranks"], record["threads"]), (ranks, threads))
@@ -116,6 +138,17 @@ class Bits(Mpi):
         three = self.trained(3, "three", *job)["result"]
         for key in ("model_checksum", "iterations", "best_iteration", "value"):
             self.assertEqual(one[key], three[key], key)
+
+    def test_a_run_goes_on_on_another_number_of_ranks(self):
+        for number, job in enumerate((kRanks, kDeltas)):
+            with self.subTest(job=job):
+                out = f"parts-{number}"
+                self.trained(2, out, *job[:-1], "5", "--checkpoint-every", "2")
+                self.forget_the_end(self.dir / out)
+                parts = self.trained(3, out, *job, "--checkpoint-every", "2", "--resume")["result"]
+                whole = self.trained(1, f"whole-{number}", *job)["result"]
+                for key in ("model_checksum", "iterations", "value"):
+                    self.assertEqual(parts[key], whole[key], key)
 
     def test_slack_runs_too(self):
         record = self.trained(3, "ssp", *kLogistic, "--staleness", "2")
@@ -142,8 +175,8 @@ class OneVoice(Mpi):
         self.refused(2, "bad.svm:2", "logistic", bad, "--solver", "sgd", expect=DATA)
 
     def test_what_cannot_run_on_several_nodes_says_so(self):
-        for words in (("pagerank", "rows.svm"), ("mf", "ratings.txt")):
-            self.refused(2, f"started as 2 ranks, but {words[0]} runs on several nodes where", *words)
+        for words in (("lasso", "rows.svm"), ("mf", "ratings.txt")):
+            self.refused(2, f"started as 2 ranks, but {words[0]} with these options runs on one node only", *words)
         self.refused(2, "start it without mpirun", *kLogistic, "--simulate", "nodes:2")
         done = self.mpirun(2, "list", expect=USAGE)
         self.assertIn("only `orrery train` runs on several", done.stderr)
