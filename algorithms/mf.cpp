@@ -101,9 +101,7 @@ class MatrixFactorisation final : public Algorithm {
   }
 
   void check(const DataRequest& request) const override;
-  bool runs_on_several_nodes(const std::string& schedule) const override {
-    return params_.solver == Solver::sgd && schedule == "data";
-  }
+  bool runs_on_several_nodes(const std::string&) const override { return params_.solver == Solver::sgd; }
   void load(const DataRequest& request, Engine& engine) override;
   DataSummary data_summary() const override;
   WorkerId default_workers() const override { return static_cast<WorkerId>(rotation_shape(0).stripes); }
@@ -120,8 +118,8 @@ class MatrixFactorisation final : public Algorithm {
   GridShape table_shape(WorkerId workers) const;
   std::size_t rank() const { return static_cast<std::size_t>(params_.rank); }
   void load_valid(const DataRequest& request, Engine& engine);
-  CellGrid lay_out(WorkerId workers, Engine& engine);
-  void find_scaling(CellGrid& grid, Engine& engine);
+  CellGrid lay_out(const WorkerMap& map, Engine& engine);
+  void find_scaling();
   void check_als(Engine& engine) const;
   SgdRule sgd_rule() const;
   Training prepare_rotation(Engine& engine, std::uint64_t seed);
@@ -138,7 +136,7 @@ class MatrixFactorisation final : public Algorithm {
   std::uint64_t valid_ratings_ = 0;
   std::optional<std::string> init_;
   IdMap users_, items_;
-  std::uint64_t ratings_ = 0;
+  std::uint64_t ratings_ = 0, nodes_ = 1;
   bool on_tables_ = false;  ///< sgd by schedule data
   Scaling scaling_;
   std::unique_ptr<Prepared> prepared_;
@@ -174,6 +172,7 @@ void MatrixFactorisation::load(const DataRequest& request, Engine& engine) {
   users_ = std::move(data_.users);
   items_ = std::move(data_.items);
   ratings_ = data_.ratings.size();
+  nodes_ = engine.transport().nodes();
   init_ = request.init;
   on_tables_ = takes_tables(request.schedule);
   if (request.valid) load_valid(request, engine);
@@ -245,14 +244,15 @@ GridShape MatrixFactorisation::rotation_shape(WorkerId workers) const {
 MemoryEstimate MatrixFactorisation::memory(WorkerId workers) const {
   const GridShape shape = grid_shape(workers);
   const std::uint64_t rows = std::uint64_t{users_.size()} + items_.size();
+  const std::uint64_t rows_here = users_.size() / nodes_ + items_.size();
   const std::uint64_t row_bytes = padded_rank(rank()) * sizeof(float) + sizeof(Side);
   MemoryEstimate estimate;
   // While cells are built the records (12 bytes) and the finished cells (6 and a batch's share) exist side by side.
   estimate.add("ratings while they are laid out", ratings_, sizeof(Rating))
-      .add("grid of cells", ratings_, 10)
+      .add("grid of cells", ratings_ / nodes_ + 1, 10)
       .add("tables of the grid", shape.stripes * shape.blocks, 256)
       .add("ids and counts", rows, 48)
-      .add("model", rows, row_bytes);
+      .add("model", rows_here, row_bytes);
   if (on_tables_) {
     // A worker's updates of a clock, with keys and places in the index; at a staleness some clocks' at once.
     const std::uint64_t touched = std::min<std::uint64_t>(ratings_ / static_cast<std::uint64_t>(params_.clocks) + 1,
@@ -262,37 +262,35 @@ MemoryEstimate MatrixFactorisation::memory(WorkerId workers) const {
         .add("updates of the workers", touched, 2 * row_bytes);
   }
   if (valid_) {
-    estimate.add("held-out ratings", valid_ratings_, sizeof(Rating)).add("best model so far", rows, row_bytes);
+    estimate.add("held-out ratings", valid_ratings_, sizeof(Rating)).add("best model so far", rows_here, row_bytes);
   }
   return estimate;
 }
 
-CellGrid MatrixFactorisation::lay_out(WorkerId workers, Engine& engine) {
-  const GridShape shape = grid_shape(workers);
+CellGrid MatrixFactorisation::lay_out(const WorkerMap& map, Engine& engine) {
+  const GridShape shape = grid_shape(map.workers());
+  const std::size_t stripes_each = shape.stripes / map.workers();
+  const StripeRange here{map.first_worker(map.this_node()) * stripes_each,
+                         map.first_worker(map.this_node() + 1) * stripes_each};
   const ParallelFor parallel = engine.parallel_for_function();
   AxisCounts counts = count_ratings(data_.ratings, users_.size(), items_.size(), parallel);
   Axis rows = deal_axis(counts.rows, shape.stripes, counts.rows.size());
   Axis columns = deal_axis(counts.columns, shape.blocks, kMaxBlockColumns);
   counts = {};
-  CellGrid grid = CellGrid::build(std::move(data_.ratings), std::move(rows), std::move(columns), parallel);
+  CellGrid grid = CellGrid::build(std::move(data_.ratings), std::move(rows), std::move(columns), parallel, here);
   malloc_trim(0);  // the C library would keep what the layout gave back, and the peak would count it twice
   return grid;
 }
 
-void MatrixFactorisation::find_scaling(CellGrid& grid, Engine& engine) {
+void MatrixFactorisation::find_scaling() {
   // Errors of a fitted model are smaller than the spread of the ratings; steps were tuned at this share of it.
   constexpr double kShareOfSpread = 0.8;
-  const ParallelFor parallel = engine.parallel_for_function();
-  const Moments moments = grid.moments(parallel);
-  const auto count = static_cast<double>(moments.count);
-  scaling_.mean = moments.sum / count;
-  const double variance = std::max(0.0, moments.squares / count - scaling_.mean * scaling_.mean);
+  scaling_.mean = data_.mean;
   const double tiny = 1e-12 * std::max(1.0, std::abs(scaling_.mean));
-  scaling_.scale = std::sqrt(variance) > tiny ? kShareOfSpread * std::sqrt(variance) : 1.0;
+  scaling_.scale = std::sqrt(data_.variance) > tiny ? kShareOfSpread * std::sqrt(data_.variance) : 1.0;
   scaling_.lowest = data_.lowest;
   scaling_.highest = data_.highest;
   scaling_.clip = params_.clip;
-  grid.normalise(scaling_.mean, scaling_.scale, parallel);
 }
 
 void MatrixFactorisation::initialise(MfState& state, const CellGrid& grid, std::uint64_t seed, Engine& engine) const {
@@ -308,6 +306,7 @@ void MatrixFactorisation::initialise(MfState& state, const CellGrid& grid, std::
     std::vector<std::uint32_t> external(axis.size());
     for (std::uint32_t id = 0; id < axis.size(); ++id) external[axis.internal[id]] = id;
     engine.parallel_for(axis.parts(), [&](std::size_t part) {
+      if (is_row && !state.is_here(part)) return;
       const FactorRows rows = is_row ? state.stripe(part) : state.block(static_cast<BlockId>(part));
       for (std::size_t r = 0; r < axis.part_size(part); ++r) {
         const std::uint32_t internal = axis.begin[part] + static_cast<std::uint32_t>(r);
@@ -337,19 +336,22 @@ Training MatrixFactorisation::prepare(Engine& engine, WorkerId workers, std::uin
                                       const std::string& schedule) {
   on_tables_ = takes_tables(schedule);
   if (params_.solver == Solver::als) check_als(engine);
-  CellGrid grid = lay_out(workers, engine);
-  find_scaling(grid, engine);
-  if (const std::string warning = duplicates_warning(grid.duplicates()); !warning.empty()) engine.warn(warning);
   const WorkerMap map(workers, engine.transport().nodes(), engine.transport().node(), engine.domains());
+  CellGrid grid = lay_out(map, engine);
+  find_scaling();
+  grid.normalise(scaling_.mean, scaling_.scale, engine.parallel_for_function());
+  if (const std::string warning = duplicates_warning(grid.duplicates()); !warning.empty()) engine.warn(warning);
   prepared_ = std::make_unique<Prepared>(std::move(grid), engine.topology(), map, rank());
   initialise(prepared_->state, prepared_->grid, seed, engine);
   if (init_) warm_start(prepared_->state, prepared_->grid, engine);
   if (valid_) {
-    prepared_->holdout =
-        Holdout(std::move(valid_->ratings), prepared_->grid.rows(), prepared_->grid.columns(), scaling_);
+    prepared_->holdout = Holdout(std::move(valid_->ratings), prepared_->grid, scaling_);
   }
-  if (params_.solver == Solver::als) return prepare_als(engine);
-  return on_tables_ ? prepare_tables(engine, map) : prepare_rotation(engine, seed);
+  Training training = params_.solver == Solver::als ? prepare_als(engine)
+                      : on_tables_                  ? prepare_tables(engine, map)
+                                                    : prepare_rotation(engine, seed);
+  if (params_.keep_seen) prepared_->trainee->keep_seen();
+  return training;
 }
 
 void MatrixFactorisation::check_als(Engine& engine) const {
@@ -409,7 +411,7 @@ Training MatrixFactorisation::prepare_als(Engine& engine) {
 
 void MatrixFactorisation::write_model(ModelWriter& writer, Engine& engine) const {
   write_mf_model(writer, prepared_->state, prepared_->grid, users_, items_, scaling_, params_,
-                 engine.parallel_for_function());
+                 prepared_->trainee->far_seen(), engine.parallel_for_function());
 }
 
 }  // namespace

@@ -5,8 +5,6 @@
 #include <new>
 
 #include "engine/engine.h"
-#include "engine/reduce.h"
-#include "engine/wire.h"
 #include "numa/access_section.h"
 
 namespace orrery::mf {
@@ -42,7 +40,6 @@ DataParallelTrainee::DataParallelTrainee(const Engine& engine, const WorkerMap& 
       rule_(rule),
       clocks_(static_cast<Clock>(grid.stripes() / map.workers())),
       seen_(grid.stripes() * grid.blocks(), 0.0),
-      map_(map),
       items_(tables().add<float>({.name = "items",
                                   .rows = static_cast<std::uint32_t>(grid.columns().size()),
                                   .width = static_cast<std::uint32_t>(state.rank()) + 2})) {
@@ -193,47 +190,10 @@ void DataParallelTrainee::restore_best() {
   put_into_table();
 }
 
-template <class Visit>
-void DataParallelTrainee::for_each_stripe_of(NodeId node, Visit&& visit) const {
-  const auto of_worker = static_cast<std::size_t>(clocks_);
-  for (std::size_t stripe = map_.first_worker(node) * of_worker; stripe < map_.first_worker(node + 1) * of_worker;
-       ++stripe) {
-    const FactorRows users = state_.stripe(stripe);
-    const std::size_t count = state_.rows_in(stripe);
-    visit(std::span(users.factors, count * state_.stride()), std::span(users.sides, count));
-  }
-}
-
-Bytes DataParallelTrainee::share_state() const {
-  Bytes share = OnTables::share_state();
-  for_each_stripe_of(map_.this_node(), [&](std::span<const float> factors, std::span<const Side> sides) {
-    put_all(share, factors);
-    put_all(share, sides);
-  });
-  put_all(share, seen_of(map_.this_node()));
-  return share;
-}
-
-void DataParallelTrainee::take_share(NodeId from, std::span<const std::byte> share) {
-  WireReader in(share);
-  tables().take_observed(from, in);
-  for_each_stripe_of(from, [&](std::span<float> factors, std::span<Side> sides) {
-    in.take_all(factors);
-    in.take_all(sides);
-  });
-  const std::span<const double> seen = seen_of(from);
-  in.take_all(std::span(seen_).subspan(static_cast<std::size_t>(seen.data() - seen_.data()), seen.size()));
-}
-
-std::span<const double> DataParallelTrainee::seen_of(NodeId node) const {
-  const std::size_t cells = static_cast<std::size_t>(clocks_) * grid_.blocks();
-  const std::size_t first = map_.first_worker(node), last = map_.first_worker(node + 1);
-  return std::span(seen_).subspan(first * cells, (last - first) * cells);
-}
-
 double DataParallelTrainee::seen_squares(const ParallelFor&) const {
-  std::vector<double> seen = seen_;
-  return tree_sum(std::span<double>{seen}) * scaling_.scale * scaling_.scale;
+  const auto [first, last] = cells_here();
+  return sum_of_cells(std::vector<double>(seen_.begin() + static_cast<std::ptrdiff_t>(first),
+                                          seen_.begin() + static_cast<std::ptrdiff_t>(last)));
 }
 
 }  // namespace orrery::mf

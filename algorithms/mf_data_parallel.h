@@ -45,9 +45,6 @@ class DataParallelTrainee final : public OnTables<MfTrainee> {
   void load_state(const std::vector<StateSection>& sections) override;
   void keep_best() override;
   void restore_best() override;
-  /// With the users of this node's workers.
-  Bytes share_state() const override;
-  void take_share(NodeId from, std::span<const std::byte> share) override;
 
  private:
   /// A cell as a unit reads it: its items numbered by their first rating in it.
@@ -70,10 +67,6 @@ class DataParallelTrainee final : public OnTables<MfTrainee> {
   /// Calls visit(item, factors, side) for every item where the state has it.
   template <class Visit>
   void for_each_item(Visit&& visit) const;
-  /// Calls visit(factors, sides) for the users of every stripe of that node's workers.
-  template <class Visit>
-  void for_each_stripe_of(NodeId node, Visit&& visit) const;
-  std::span<const double> seen_of(NodeId node) const;
   /// The state's items as the table has them, and back; while no unit runs.
   void take_from_table() const;
   void put_into_table();
@@ -87,7 +80,6 @@ class DataParallelTrainee final : public OnTables<MfTrainee> {
   std::vector<Part> parts_;   ///< by cell
   std::vector<double> seen_;  ///< by cell: Σ e² of its last visit, each error as it was before its step
   std::vector<Side> sides_;   ///< by item; penalties only
-  const WorkerMap map_;
   Table<float>& items_;
 };
 

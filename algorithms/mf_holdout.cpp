@@ -13,12 +13,15 @@ double Scaling::rating(double value) const {
   return clip ? std::clamp<double>(raw, lowest, highest) : raw;
 }
 
-Holdout::Holdout(RatingStore&& ratings, const Axis& rows, const Axis& columns, const Scaling& scaling)
-    : stripes_(rows.parts()),
-      blocks_(columns.parts()),
-      groups_((rows.parts() + 1) * (columns.parts() + 1)),
+Holdout::Holdout(RatingStore&& ratings, const CellGrid& grid, const Scaling& scaling)
+    : stripes_(grid.stripes()),
+      blocks_(grid.blocks()),
+      first_group_(grid.here().first * (grid.blocks() + 1)),
       count_(ratings.size()),
       scaling_(scaling) {
+  const bool has_unseen = grid.here().last == stripes_;
+  const std::size_t last = grid.here().last + (has_unseen ? 1 : 0);
+  groups_.resize((last - grid.here().first) * (blocks_ + 1));
   const auto locate = [](const Axis& axis, std::uint32_t id) -> std::pair<std::size_t, std::uint32_t> {
     if (id == IdMap::kUnseen) return {axis.parts(), 0};
     const std::size_t part = axis.part[id];
@@ -26,9 +29,10 @@ Holdout::Holdout(RatingStore&& ratings, const Axis& rows, const Axis& columns, c
   };
   for (std::size_t c = 0; c < ratings.chunks(); ++c) {
     for (const Rating& r : ratings.chunk(c)) {
-      const auto [stripe, row] = locate(rows, r.user);
-      const auto [block, column] = locate(columns, r.item);
-      Group& group = groups_[stripe * (blocks_ + 1) + block];
+      const auto [stripe, row] = locate(grid.rows(), r.user);
+      const auto [block, column] = locate(grid.columns(), r.item);
+      if (stripe < grid.here().first || stripe >= last) continue;
+      Group& group = groups_[stripe * (blocks_ + 1) + block - first_group_];
       group.rows.push_back(row);
       group.columns.push_back(column);
       group.values.push_back(scaling_.value(r.value));
@@ -38,7 +42,7 @@ Holdout::Holdout(RatingStore&& ratings, const Axis& rows, const Axis& columns, c
 }
 
 ErrorSums Holdout::measure_group(std::size_t g, const MfState& state, const Kernels& kernels) const {
-  const std::size_t stripe = g / (blocks_ + 1), block = g % (blocks_ + 1);
+  const std::size_t stripe = (first_group_ + g) / (blocks_ + 1), block = (first_group_ + g) % (blocks_ + 1);
   const bool row_known = stripe < stripes_, column_known = block < blocks_;
   const Group& group = groups_[g];
   const FactorRows rows = row_known ? state.stripe(stripe) : FactorRows{};
@@ -67,9 +71,11 @@ ErrorSums Holdout::measure_group(std::size_t g, const MfState& state, const Kern
   return sums;
 }
 
-ErrorSums Holdout::measure(const MfState& state, const Kernels& kernels, const ParallelFor& parallel) const {
+ErrorSums Holdout::measure(const MfState& state, const Kernels& kernels, const ParallelFor& parallel,
+                           const Collective& nodes) const {
   std::vector<ErrorSums> sums(groups_.size());
   parallel(groups_.size(), [&](std::size_t g) { sums[g] = measure_group(g, state, kernels); });
+  sums = nodes.joined(std::move(sums));
   return tree_combine(std::span<ErrorSums>{sums}, [](const ErrorSums& a, const ErrorSums& b) {
     return ErrorSums{a.squares + b.squares, a.absolute + b.absolute};
   });

@@ -1,6 +1,6 @@
 // Held-out ratings, grouped as the grid is, so that they are measured in parallel and summed in a fixed order (design,
-// section 9). Ratings of users or items without a training rating are predicted from what is known: the mean and the
-// bias of the side that is known.
+// section 9). Of several nodes each has those of its own stripes, and the last those of unseen users. Ratings of users
+// or items without a training rating are predicted from what is known: the mean and the bias of the side that is known.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include "algorithms/mf_kernels.h"
 #include "algorithms/mf_layout.h"
 #include "algorithms/mf_state.h"
+#include "engine/collective.h"
 #include "engine/data/parallel_for.h"
 #include "engine/data/rating_store.h"
 
@@ -30,12 +31,13 @@ class Holdout {
  public:
   Holdout() = default;
   /// Takes ratings whose user and item are external ids of the axes, or IdMap::kUnseen. Consumes them.
-  Holdout(RatingStore&& ratings, const Axis& rows, const Axis& columns, const Scaling& scaling);
+  Holdout(RatingStore&& ratings, const CellGrid& grid, const Scaling& scaling);
 
+  /// Of all nodes.
   std::uint64_t size() const noexcept { return count_; }
-  std::size_t bytes() const noexcept { return count_ * (2 * sizeof(std::uint32_t) + sizeof(float)); }
-  /// Σ e² and Σ |e| in rating units. Cost: one inner product for each rating.
-  ErrorSums measure(const MfState& state, const Kernels& kernels, const ParallelFor& parallel) const;
+  /// Σ e² and Σ |e| in rating units. Collective. Cost: one inner product for each rating.
+  ErrorSums measure(const MfState& state, const Kernels& kernels, const ParallelFor& parallel,
+                    const Collective& nodes = {}) const;
 
  private:
   struct Group {
@@ -44,8 +46,8 @@ class Holdout {
   };
   ErrorSums measure_group(std::size_t g, const MfState& state, const Kernels& kernels) const;
 
-  // Group (stripe, block); one more stripe and block stand for "unseen".
-  std::size_t stripes_ = 0, blocks_ = 0;
+  // Group (stripe, block) of the stripes that are here; one more stripe and block stand for "unseen".
+  std::size_t stripes_ = 0, blocks_ = 0, first_group_ = 0;
   std::vector<Group> groups_;
   std::uint64_t count_ = 0;
   Scaling scaling_;

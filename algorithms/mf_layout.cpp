@@ -137,10 +137,11 @@ Cell pack_cell(std::span<const Local> records) {
 /// Where the ratings of each group go in each cell, and room for them.
 class Spreader {
  public:
-  Spreader(RatingStore& ratings, const Axis& rows, const Axis& columns)
+  Spreader(RatingStore& ratings, const Axis& rows, const Axis& columns, const StripeRange& here)
       : ratings_(ratings),
         rows_(rows),
         columns_(columns),
+        here_(here),
         cells_(rows.parts() * columns.parts()),
         groups_(group_chunks(ratings, 16 * cells_)),
         offsets_(groups_.size() * cells_),
@@ -151,7 +152,9 @@ class Spreader {
     parallel(groups_.size(), [&](std::size_t g) {
       std::uint64_t* counts = offsets_.data() + g * cells_;
       for (std::size_t c = groups_[g].first; c < groups_[g].last; ++c) {
-        for (const Rating& r : ratings_.chunk(c)) ++counts[cell_of(r)];
+        for (const Rating& r : ratings_.chunk(c)) {
+          if (here_.holds(rows_.part[r.user])) ++counts[cell_of(r)];
+        }
       }
     });
     for (std::size_t c = 0; c < cells_; ++c) {
@@ -167,6 +170,7 @@ class Spreader {
       std::uint64_t* offsets = offsets_.data() + g * cells_;
       for (std::size_t c = groups_[g].first; c < groups_[g].last; ++c) {
         for (const Rating& r : ratings_.chunk(c)) {
+          if (!here_.holds(rows_.part[r.user])) continue;
           const std::size_t cell = cell_of(r);
           records_[cell][offsets[cell]++] = {rows_.internal[r.user] - rows_.begin[rows_.part[r.user]],
                                              columns_.internal[r.item] - columns_.begin[columns_.part[r.item]],
@@ -192,20 +196,13 @@ class Spreader {
   RatingStore& ratings_;
   const Axis& rows_;
   const Axis& columns_;
+  const StripeRange here_;
   std::size_t cells_;
   std::vector<Group> groups_;
   std::vector<std::uint64_t> offsets_;
   std::vector<std::unique_ptr<Local[]>> records_;
   std::vector<std::uint64_t> sizes_;
 };
-
-Moments combine(std::span<const Moments> parts) {
-  if (parts.empty()) return {};
-  if (parts.size() == 1) return parts[0];
-  const std::size_t half = std::bit_ceil(parts.size()) / 2;
-  const Moments left = combine(parts.first(half)), right = combine(parts.subspan(half));
-  return {left.count + right.count, left.sum + right.sum, left.squares + right.squares};
-}
 
 }  // namespace
 
@@ -236,20 +233,25 @@ std::size_t Cell::bytes() const noexcept {
          values.capacity() * sizeof(float);
 }
 
-CellGrid::CellGrid(Axis rows, Axis columns) : rows_(std::move(rows)), columns_(std::move(columns)) {
+CellGrid::CellGrid(Axis rows, Axis columns, const StripeRange& here)
+    : rows_(std::move(rows)),
+      columns_(std::move(columns)),
+      here_{here.first, std::min(here.last, rows_.parts())},
+      ratings_(std::accumulate(rows_.counts.begin(), rows_.counts.end(), std::uint64_t{0})) {
   cells_.resize(stripes() * this->blocks());
 }
 
-CellGrid CellGrid::build(RatingStore&& ratings, Axis rows, Axis columns, const ParallelFor& parallel) {
+CellGrid CellGrid::build(RatingStore&& ratings, Axis rows, Axis columns, const ParallelFor& parallel,
+                         const StripeRange& here) {
   RatingStore input = std::move(ratings);
-  CellGrid grid(std::move(rows), std::move(columns));
-  grid.ratings_ = input.size();
-  Spreader spreader(input, grid.rows_, grid.columns_);
+  CellGrid grid(std::move(rows), std::move(columns), here);
+  Spreader spreader(input, grid.rows_, grid.columns_, grid.here_);
   spreader.count(parallel);
   spreader.spread(parallel);
   // A task takes a whole stripe: its thread is the first to touch the cells, so they lie in its memory.
   std::vector<std::uint64_t> duplicates(grid.stripes());
-  parallel(grid.stripes(), [&](std::size_t stripe) {
+  parallel(grid.here_.last - grid.here_.first, [&](std::size_t i) {
+    const std::size_t stripe = grid.here_.first + i;
     std::vector<Local> scratch;
     for (std::size_t block = 0; block < grid.blocks(); ++block) {
       const std::size_t c = stripe * grid.blocks() + block;
@@ -269,20 +271,6 @@ std::size_t CellGrid::bytes() const noexcept {
   for (const Cell& cell : cells_) bytes += sizeof(Cell) + cell.bytes();
   for (const Axis* axis : {&rows_, &columns_}) bytes += 3 * sizeof(std::uint32_t) * axis->size();
   return bytes;
-}
-
-Moments CellGrid::moments(const ParallelFor& parallel) const {
-  std::vector<Moments> parts(cells_.size());
-  parallel(cells_.size(), [&](std::size_t c) {
-    Moments& m = parts[c];
-    m.count = cells_[c].ratings();
-    for (std::size_t i = 0; i < m.count; ++i) {
-      const double value = cells_[c].values[i];
-      m.sum += value;
-      m.squares += value * value;
-    }
-  });
-  return combine(parts);
 }
 
 void CellGrid::normalise(double mean, double scale, const ParallelFor& parallel) {

@@ -65,42 +65,46 @@ void for_each_batch(const Cell& cell, Visit&& visit) {
   }
 }
 
-/// Sums for mean and variance. Always combined in one fixed order.
-struct Moments {
-  std::uint64_t count = 0;
-  double sum = 0.0;
-  double squares = 0.0;
+/// Stripes [first, last): those of one node's workers.
+struct StripeRange {
+  std::size_t first = 0;
+  std::size_t last = static_cast<std::size_t>(-1);
+  bool holds(std::size_t stripe) const { return first <= stripe && stripe < last; }
 };
 
-/// All cells. Immutable after build() but for the values, which normalise() changes once.
+/// All cells; of several nodes each has the ratings of its own stripes, and the other cells are empty there. Immutable
+/// after build() but for the values, which normalise() changes once.
 class CellGrid {
  public:
   /// Consumes `ratings`: each chunk is given back as soon as it is spread, so the peak is about 13 bytes a rating
   /// beside what one task holds. Work is cut by groups of chunks, then by stripes. Ratings keep the order of the input
   /// where one row rates one column twice. Requires the axes to be those of these ratings, columns.part_size() <=
-  /// kMaxBlockColumns.
-  static CellGrid build(RatingStore&& ratings, Axis rows, Axis columns, const ParallelFor& parallel);
+  /// kMaxBlockColumns. Ratings of other stripes than `here` are dropped.
+  static CellGrid build(RatingStore&& ratings, Axis rows, Axis columns, const ParallelFor& parallel,
+                        const StripeRange& here = {});
 
   const Axis& rows() const noexcept { return rows_; }
   const Axis& columns() const noexcept { return columns_; }
   std::size_t stripes() const noexcept { return rows_.parts(); }
   std::size_t blocks() const noexcept { return columns_.parts(); }
+  /// Of all nodes, by the counts of the rows.
   std::uint64_t ratings() const noexcept { return ratings_; }
-  /// Ratings whose row and column came before. They are trained like any other.
+  /// Those of the stripes that are here.
+  const StripeRange& here() const noexcept { return here_; }
+  /// Ratings, of those here, whose row and column came before. They are trained like any other.
   std::uint64_t duplicates() const noexcept { return duplicates_; }
   const Cell& cell(std::size_t stripe, std::size_t block) const { return cells_[stripe * blocks() + block]; }
   /// Bytes of cells and axes.
   std::size_t bytes() const noexcept;
 
-  /// Of the values as they stand now; summed by cell, then over cells by a fixed binary tree.
-  Moments moments(const ParallelFor& parallel) const;
   /// value -> (value - mean) / scale, everywhere. Requires scale > 0.
   void normalise(double mean, double scale, const ParallelFor& parallel);
 
  private:
-  CellGrid(Axis rows, Axis columns);
+  CellGrid(Axis rows, Axis columns, const StripeRange& here);
 
   Axis rows_, columns_;
+  StripeRange here_;
   std::uint64_t ratings_ = 0, duplicates_ = 0;
   std::vector<Cell> cells_;
 };

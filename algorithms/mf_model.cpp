@@ -70,53 +70,13 @@ void write_side(ModelWriter& writer, const char* name, const Axis& axis, std::si
   writer.add_array<float>(std::string(name) + "_bias", bias);
 }
 
-std::vector<std::uint32_t> external_ids(const Axis& axis) {
-  std::vector<std::uint32_t> external(axis.size());
-  for (std::uint32_t id = 0; id < axis.size(); ++id) external[axis.internal[id]] = id;
-  return external;
-}
-
-struct Seen {
-  std::uint32_t row;   ///< in its stripe
-  std::uint32_t item;  ///< external id
-};
-
-/// The ratings of a stripe by ascending item: one counting pass instead of a sort for each user.
-std::vector<Seen> by_item(const CellGrid& grid, std::size_t stripe, std::span<const std::uint32_t> item_ids) {
-  const auto visit_all = [&](const auto& visit) {
-    for (std::size_t block = 0; block < grid.blocks(); ++block) {
-      const std::uint32_t begin = grid.columns().begin[block];
-      for_each_batch(grid.cell(stripe, block), [&](std::uint32_t row, auto columns, auto) {
-        for (const std::uint16_t column : columns) visit(row, item_ids[begin + column]);
-      });
-    }
-  };
-  std::vector<std::uint64_t> next(item_ids.size() + 1, 0);
-  visit_all([&](std::uint32_t, std::uint32_t item) { ++next[item + 1]; });
-  std::partial_sum(next.begin(), next.end(), next.begin());
-  std::vector<Seen> sorted(next.back());
-  visit_all([&](std::uint32_t row, std::uint32_t item) { sorted[next[item]++] = {row, item}; });
-  return sorted;
-}
-
-// The items of each user, by external ids, ascending.
-void write_seen(ModelWriter& writer, const CellGrid& grid, const ParallelFor& parallel) {
+void write_seen(ModelWriter& writer, const CellGrid& grid, const FarSeen& far, const ParallelFor& parallel) {
   const Axis& rows = grid.rows();
   std::vector<std::int64_t> begin(rows.size() + 1, 0);
   for (std::uint32_t id = 0; id < rows.size(); ++id) begin[id + 1] = rows.counts[rows.internal[id]];
   std::partial_sum(begin.begin(), begin.end(), begin.begin());
-  const std::vector<std::uint32_t> user_ids = external_ids(rows), item_ids = external_ids(grid.columns());
-  std::vector<std::int32_t> items(grid.ratings());
-  parallel(grid.stripes(), [&](std::size_t stripe) {
-    const std::uint32_t first = rows.begin[stripe];
-    std::vector<std::int64_t> next(rows.part_size(stripe));
-    for (std::size_t r = 0; r < next.size(); ++r) next[r] = begin[user_ids[first + r]];
-    for (const Seen& seen : by_item(grid, stripe, item_ids)) {
-      items[static_cast<std::size_t>(next[seen.row]++)] = static_cast<std::int32_t>(seen.item);
-    }
-  });
   writer.add_array<std::int64_t>("seen_begin", begin);
-  writer.add_array<std::int32_t>("seen_items", items);
+  writer.add_array<std::int32_t>("seen_items", seen_items(grid, far, begin, parallel));
 }
 
 // Enough for a line of numbers; written in one piece.
@@ -129,7 +89,8 @@ void append_number(std::string& line, double value) {
 }  // namespace
 
 void write_mf_model(ModelWriter& writer, const MfState& state, const CellGrid& grid, const IdMap& users,
-                    const IdMap& items, const Scaling& scaling, const MfParams& params, const ParallelFor& parallel) {
+                    const IdMap& items, const Scaling& scaling, const MfParams& params, const FarSeen& far_seen,
+                    const ParallelFor& parallel) {
   write_side(writer, "user", grid.rows(), state.rank(), state.stride(), scaling.scale,
              [&](std::size_t part) { return state.stripe(part); });
   write_side(writer, "item", grid.columns(), state.rank(), state.stride(), scaling.scale,
@@ -137,7 +98,7 @@ void write_mf_model(ModelWriter& writer, const MfState& state, const CellGrid& g
   writer.add_array<double>("constants", constants_of(scaling, params));
   writer.add_text("users", users.texts());
   writer.add_text("items", items.texts());
-  if (params.keep_seen) write_seen(writer, grid, parallel);
+  if (params.keep_seen) write_seen(writer, grid, far_seen, parallel);
 }
 
 std::size_t rank_of_model(const ModelReader& reader) {
@@ -357,6 +318,7 @@ std::pair<std::size_t, std::size_t> MfModel::copy_into(MfState& state, const Cel
       if (old == IdMap::kUnseen) continue;
       ++known;
       const Location at = locate(axis, id);
+      if (is_row && !state.is_here(at.part)) continue;
       const FactorRows rows = is_row ? state.stripe(at.part) : state.block(static_cast<BlockId>(at.part));
       for (std::size_t d = 0; d < rank_; ++d) {
         rows.factors[at.row * state.stride() + d] = from.factors[old * rank_ + d] / root;

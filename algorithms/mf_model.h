@@ -13,16 +13,18 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/mf.h"
 #include "algorithms/mf_holdout.h"
+#include "algorithms/mf_seen.h"
 #include "algorithms/mf_state.h"
 #include "engine/data/id_map.h"
 #include "engine/data/ratings.h"
 
 namespace orrery::mf {
 
-/// Writes the state. Peak memory: 4 bytes a rating for the list of what was rated (with keep_seen), and 8 for those of
-/// one stripe a thread.
+/// Writes the state, of which all rows must be here. Peak memory: 4 bytes a rating for the list of what was rated (with
+/// keep_seen), and 8 for those of one stripe a thread.
 void write_mf_model(ModelWriter& writer, const MfState& state, const CellGrid& grid, const IdMap& users,
-                    const IdMap& items, const Scaling& scaling, const MfParams& params, const ParallelFor& parallel);
+                    const IdMap& items, const Scaling& scaling, const MfParams& params, const FarSeen& far_seen,
+                    const ParallelFor& parallel);
 
 /// Without reading more than the manifest and the headers of its arrays. @throws Error (data) for another kind of
 /// model.
@@ -47,7 +49,8 @@ class MfModel final : public Model {
   std::vector<std::pair<std::string, double>> recommend(const std::string& user, std::size_t top) const override;
   std::vector<Check> verify(const Run& run, Engine& engine) const override;
 
-  /// Starts a training from this model where ids are the same. @return how many users and items were known.
+  /// Starts a training from this model where ids are the same, as far as rows are here. @return how many users and
+  /// items were known.
   std::pair<std::size_t, std::size_t> copy_into(MfState& state, const CellGrid& grid, const IdMap& users,
                                                 const IdMap& items, const Scaling& scaling) const;
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/reduce.h"
+#include "engine/wire.h"
 #include "numa/access_section.h"
 
 namespace orrery::mf {
@@ -20,22 +20,55 @@ double decay_for(double decay, double ratings_per_row) {
 
 SgdTrainee::SgdTrainee(const CellGrid& grid, MfState& state, const Holdout* holdout, const Scaling& scaling,
                        const SgdRule& rule, const Kernels& kernels)
-    : MfTrainee(grid, state, holdout, scaling, kernels), rule_(rule), seen_(grid.stripes() * grid.blocks(), 0.0) {}
+    : MfTrainee(grid, state, holdout, scaling, kernels),
+      rule_(rule),
+      seen_(grid.stripes() * grid.blocks(), 0.0),
+      visited_(grid.blocks(), 0) {}
 
 void SgdTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
   const BlockId block = unit.blocks[0];
   const Cell& cell = grid_.cell(unit.worker, block);
   const FactorRows columns = state_.acquire(block, context.domain);
   const StepRule step = rule_.at(unit.clock);
+  visited_[block] = 1;
   const AccessSection inner_loop;
   seen_[unit.worker * grid_.blocks() + block] =
       kernels_.train_cell({cell.batches.data(), cell.rows.data(), cell.columns.data(), cell.values.data()},
                           state_.stripe(unit.worker), columns, state_.stride(), step);
 }
 
+Bytes SgdTrainee::pack_block(BlockId block) {
+  Bytes bytes;
+  bytes.reserve(state_.block_bytes(block));
+  state_.save_block(block, bytes);
+  visited_[block] = 0;
+  return bytes;
+}
+
+void SgdTrainee::unpack_block(BlockId block, std::span<const std::byte> bytes) { state_.load_block(block, bytes); }
+
+Bytes SgdTrainee::share_state() const {
+  Bytes share;
+  for (BlockId block = 0; block < visited_.size(); ++block) {
+    if (visited_[block] == 0) continue;
+    put(share, block);
+    state_.save_block(block, share);
+  }
+  return share;
+}
+
+void SgdTrainee::take_share(NodeId, std::span<const std::byte> share) {
+  while (!share.empty()) {
+    const auto block = WireReader(share).take<BlockId>();
+    state_.load_block(block, share.subspan(sizeof block, state_.block_bytes(block)));
+    share = share.subspan(sizeof block + state_.block_bytes(block));
+  }
+}
+
 double SgdTrainee::seen_squares(const ParallelFor&) const {
-  std::vector<double> seen = seen_;
-  return tree_sum(std::span<double>{seen}) * scaling_.scale * scaling_.scale;
+  const auto [first, last] = cells_here();
+  return sum_of_cells(std::vector<double>(seen_.begin() + static_cast<std::ptrdiff_t>(first),
+                                          seen_.begin() + static_cast<std::ptrdiff_t>(last)));
 }
 
 }  // namespace orrery::mf

@@ -5,9 +5,12 @@
 //
 // A unit trains the ratings of one stripe of users and one block of items (mf_kernels.h has the update). Units that run
 // at the same time share neither users nor items, and the grid's chains fix the order in which each user and each item
-// is visited; so a run equals a serial one, bit for bit (Gemulla et al., KDD 2011; Yun et al., VLDB 2014).
+// is visited; so a run equals a serial one, bit for bit (Gemulla et al., KDD 2011; Yun et al., VLDB 2014). On several
+// nodes users stay with theirs and blocks of items travel between them; at a cut every node gets all items.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "algorithms/mf_trainee.h"
@@ -32,12 +35,20 @@ class SgdTrainee final : public MfTrainee {
              const Kernels& kernels);
 
   void run_unit(const WorkUnit& unit, UnitContext& context) override;
+  Bytes pack_block(BlockId block) override;
+  void unpack_block(BlockId block, std::span<const std::byte> bytes) override;
+
+  /// The blocks whose last visitor was here.
+  bool shares_state() const override { return true; }
+  Bytes share_state() const override;
+  void take_share(NodeId from, std::span<const std::byte> share) override;
 
  private:
   double seen_squares(const ParallelFor& parallel) const override;
 
   const SgdRule rule_;
-  std::vector<double> seen_;  ///< by cell: Σ e² of its last visit, each error as it was before its step
+  std::vector<double> seen_;           ///< by cell: Σ e² of its last visit, each error as it was before its step
+  std::vector<std::uint8_t> visited_;  ///< by block, its owner's: it is here, as its last visitor left it
 };
 
 }  // namespace orrery::mf

@@ -46,15 +46,23 @@ double cell_squares(const CellGrid& grid, std::size_t stripe, std::size_t block,
       .squares;
 }
 
-double regularisation(const MfState& state, const CellGrid& grid, const Scaling& scaling, const ParallelFor& parallel) {
-  std::vector<double> sums(state.stripes() + state.blocks());
-  parallel(sums.size(), [&](std::size_t i) {
-    const bool is_row = i < state.stripes();
-    const Axis& axis = is_row ? grid.rows() : grid.columns();
-    const std::size_t part = is_row ? i : i - state.stripes();
-    const FactorRows rows = is_row ? state.stripe(part) : state.block(static_cast<BlockId>(part));
-    sums[i] = weighted_norms(rows, axis.part_size(part), state.stride(), axis.counts.data() + axis.begin[part]);
+double regularisation(const MfState& state, const CellGrid& grid, const Scaling& scaling, const ParallelFor& parallel,
+                      const Collective& nodes) {
+  const auto norms = [&](const FactorRows& rows, const Axis& axis, std::size_t part) {
+    return weighted_norms(rows, axis.part_size(part), state.stride(), axis.counts.data() + axis.begin[part]);
+  };
+  const StripeRange& here = grid.here();
+  std::vector<double> of_stripes(here.last - here.first), of_blocks(state.blocks());
+  parallel(of_stripes.size() + of_blocks.size(), [&](std::size_t i) {
+    if (i < of_stripes.size()) {
+      of_stripes[i] = norms(state.stripe(here.first + i), grid.rows(), here.first + i);
+    } else {
+      const std::size_t block = i - of_stripes.size();
+      of_blocks[block] = norms(state.block(static_cast<BlockId>(block)), grid.columns(), block);
+    }
   });
+  std::vector<double> sums = nodes.joined(std::move(of_stripes));
+  sums.insert(sums.end(), of_blocks.begin(), of_blocks.end());
   return tree_sum(std::span<double>{sums}) * scaling.scale * scaling.scale;
 }
 
@@ -63,11 +71,22 @@ MfTrainee::MfTrainee(const CellGrid& grid, MfState& state, const Holdout* holdou
     : grid_(grid), state_(state), holdout_(holdout), scaling_(scaling), kernels_(kernels) {}
 
 double MfTrainee::training_squares(const ParallelFor& parallel) const {
-  std::vector<double> sums(grid_.stripes() * grid_.blocks());
-  parallel(sums.size(), [&](std::size_t c) {
-    sums[c] = cell_squares(grid_, c / grid_.blocks(), c % grid_.blocks(), state_, kernels_);
+  const auto [first, last] = cells_here();
+  std::vector<double> here(last - first);
+  parallel(here.size(), [&, first = first](std::size_t i) {
+    const std::size_t c = first + i;
+    here[i] = cell_squares(grid_, c / grid_.blocks(), c % grid_.blocks(), state_, kernels_);
   });
+  return sum_of_cells(std::move(here));
+}
+
+double MfTrainee::sum_of_cells(std::vector<double> here) const {
+  std::vector<double> sums = nodes_.joined(std::move(here));
   return tree_sum(std::span<double>{sums}) * scaling_.scale * scaling_.scale;
+}
+
+std::pair<std::size_t, std::size_t> MfTrainee::cells_here() const {
+  return {grid_.here().first * grid_.blocks(), grid_.here().last * grid_.blocks()};
 }
 
 Evaluation MfTrainee::evaluate(Engine& engine, bool exact) {
@@ -77,7 +96,7 @@ Evaluation MfTrainee::evaluate(Engine& engine, bool exact) {
   const bool has_holdout = holdout_ != nullptr && holdout_->size() != 0;
   // Exact where it is asked for or decides when to stop; else what the last clock came by.
   const double squares = exact || !has_holdout ? training_squares(parallel) : seen_squares(parallel);
-  out.objective = squares + regularisation(state_, grid_, scaling_, parallel);
+  out.objective = squares + regularisation(state_, grid_, scaling_, parallel, nodes_);
   if (!std::isfinite(out.objective)) {
     throw usage_error(
         "training diverged: the objective is not a finite number; a smaller --rate helps, or a smaller --reg or "
@@ -88,7 +107,7 @@ Evaluation MfTrainee::evaluate(Engine& engine, bool exact) {
     out.extra.emplace_back("rmse", std::sqrt(squares / ratings));
     return out;
   }
-  const ErrorSums sums = holdout_->measure(state_, kernels_, parallel);
+  const ErrorSums sums = holdout_->measure(state_, kernels_, parallel, nodes_);
   const auto count = static_cast<double>(holdout_->size());
   out.valid = std::sqrt(sums.squares / count);
   out.extra.emplace_back("rmse", *out.valid);
@@ -98,19 +117,26 @@ Evaluation MfTrainee::evaluate(Engine& engine, bool exact) {
 
 std::vector<StateSection> MfTrainee::save_state() const {
   std::vector<StateSection> sections;
-  sections.push_back({kModelSection, state_.save()});
-  if (!best_.empty()) sections.push_back({kBestSection, best_});
+  sections.push_back({kModelSection, whole(state_.save())});
+  if (best_) sections.push_back({kBestSection, whole(*best_)});
   return sections;
+}
+
+Bytes MfTrainee::whole(const MfState::Saved& here) const {
+  Bytes all;
+  for (const Bytes& rows : nodes_.to_first(here.rows)) all.insert(all.end(), rows.begin(), rows.end());
+  all.insert(all.end(), here.columns.begin(), here.columns.end());
+  return all;
 }
 
 void MfTrainee::load_state(const std::vector<StateSection>& sections) {
   bool found = false;
   for (const StateSection& section : sections) {
     if (section.name == kModelSection) {
-      state_.load(section.bytes);
+      state_.load(state_.part_of(section.bytes));
       found = true;
     } else if (section.name == kBestSection) {
-      best_ = section.bytes;
+      best_ = state_.part_of(section.bytes);
     }
   }
   if (!found) throw Error(ErrorKind::data, "the checkpoint has no section 'model'");
@@ -118,10 +144,17 @@ void MfTrainee::load_state(const std::vector<StateSection>& sections) {
 
 void MfTrainee::keep_best() { best_ = state_.save(); }
 
-void MfTrainee::restore_best() { state_.load(best_); }
+void MfTrainee::restore_best() { state_.load(*best_); }
 
-std::size_t MfTrainee::block_bytes(BlockId block) const {
-  return state_.columns_in(block) * (state_.stride() * sizeof(float) + sizeof(Side));
+void MfTrainee::collect_model() {
+  if (nodes_.nodes() == 1) return;
+  std::vector<Bytes> rows = nodes_.to_first(state_.save().rows);
+  for (NodeId node = 1; nodes_.is_first() && node < rows.size(); ++node) {
+    state_.adopt_rows(node, std::move(rows[node]));
+  }
+  if (keeps_seen_) far_seen_ = collect_seen(grid_, nodes_);
 }
+
+std::size_t MfTrainee::block_bytes(BlockId block) const { return state_.block_bytes(block); }
 
 }  // namespace orrery::mf

@@ -19,7 +19,7 @@ constexpr std::size_t kHeadBytes = std::size_t{1} << 16;
 // What one chunk of ratings adds to the summary; combined in chunk order.
 struct ChunkSummary {
   std::uint64_t values = 0;
-  double sum = 0;
+  double sum = 0, squares = 0;
   float lowest = std::numeric_limits<float>::infinity();
   float highest = -std::numeric_limits<float>::infinity();
   std::uint64_t unseen_users = 0;
@@ -45,6 +45,7 @@ ChunkSummary summarise(std::span<const Rating> ratings, std::uint64_t first) {
     if (std::isnan(r.value)) continue;
     ++sum.values;
     sum.sum += static_cast<double>(r.value);
+    sum.squares += static_cast<double>(r.value) * static_cast<double>(r.value);
     sum.lowest = std::min(sum.lowest, r.value);
     sum.highest = std::max(sum.highest, r.value);
   }
@@ -112,19 +113,21 @@ class RatingsBuilder {
   }
 
   static void combine(std::span<const ChunkSummary> sums, RatingsData& data) {
-    double sum = 0;
     ChunkSummary all;
     for (const ChunkSummary& part : sums) {
       data.values += part.values;
       data.unseen_users += part.unseen_users;
       data.unseen_items += part.unseen_items;
       data.checksum += part.checksum;
-      sum += part.sum;
+      all.sum += part.sum;
+      all.squares += part.squares;
       all.lowest = std::min(all.lowest, part.lowest);
       all.highest = std::max(all.highest, part.highest);
     }
     if (data.values > 0) {
-      data.mean = sum / static_cast<double>(data.values);
+      const auto count = static_cast<double>(data.values);
+      data.mean = all.sum / count;
+      data.variance = std::max(0.0, all.squares / count - data.mean * data.mean);
       data.lowest = all.lowest;
       data.highest = all.highest;
     }

@@ -30,8 +30,9 @@ struct RatingsData {
   RatingStore ratings;
   IdMap users;  ///< empty where RatingsOptions gave a known map
   IdMap items;
-  std::uint64_t values = 0;  ///< ratings with a value; the next three are over these
+  std::uint64_t values = 0;  ///< ratings with a value; the next four are over these
   double mean = 0;
+  double variance = 0;
   float lowest = 0;
   float highest = 0;
   std::uint64_t unseen_users = 0;  ///< ratings whose user is not in the known map

@@ -31,10 +31,10 @@ RatingStore zipf_ratings(std::size_t users, std::size_t items, std::uint64_t cou
 }
 
 CellGrid grid_of(RatingStore ratings, std::size_t users, std::size_t items, std::size_t stripes, std::size_t blocks,
-                 const ParallelFor& parallel = serial_for) {
+                 const ParallelFor& parallel = serial_for, const StripeRange& here = {}) {
   const AxisCounts counts = count_ratings(ratings, users, items, parallel);
   return CellGrid::build(std::move(ratings), deal_axis(counts.rows, stripes, users),
-                         deal_axis(counts.columns, blocks, kMaxBlockColumns), parallel);
+                         deal_axis(counts.columns, blocks, kMaxBlockColumns), parallel, here);
 }
 
 /// Runs every body on its own thread, last first.
@@ -149,6 +149,10 @@ TEST(MfLayout, counts_duplicates) {
   EXPECT_EQ(grid_of(std::move(ratings), 1, 4, 1, 1).duplicates(), 2U);
 }
 
+bool same(const Cell& x, const Cell& y) {
+  return x.batches == y.batches && x.rows == y.rows && x.columns == y.columns && x.values == y.values;
+}
+
 TEST(MfLayout, is_the_same_however_work_is_spread) {
   const auto build = [](const ParallelFor& parallel) {
     return grid_of(zipf_ratings(900, 500, 400000), 900, 500, 6, 6, parallel);
@@ -156,28 +160,37 @@ TEST(MfLayout, is_the_same_however_work_is_spread) {
   const CellGrid serial = build(serial_for), threaded = build(threaded_for);
   for (std::size_t s = 0; s < 6; ++s) {
     for (std::size_t b = 0; b < 6; ++b) {
-      const Cell &x = serial.cell(s, b), &y = threaded.cell(s, b);
-      EXPECT_EQ(x.batches, y.batches);
-      EXPECT_EQ(x.rows, y.rows);
-      EXPECT_EQ(x.columns, y.columns);
-      EXPECT_EQ(x.values, y.values);
+      EXPECT_TRUE(same(serial.cell(s, b), threaded.cell(s, b)));
     }
   }
-  const Moments a = serial.moments(serial_for), b = threaded.moments(threaded_for);
-  EXPECT_EQ(a.sum, b.sum);
-  EXPECT_EQ(a.squares, b.squares);
 }
 
-TEST(MfLayout, normalised_values_have_mean_0_and_deviation_1) {
+TEST(MfLayout, nodes_have_the_cells_of_their_stripes_and_no_others) {
+  const auto build = [](const StripeRange& here) {
+    return grid_of(zipf_ratings(300, 200, 20000), 300, 200, 5, 10, serial_for, here);
+  };
+  const CellGrid whole = build({});
+  EXPECT_EQ(whole.here().last, 5U);
+  for (const StripeRange& here : {StripeRange{0, 2}, StripeRange{2, 5}}) {
+    const CellGrid part = build(here);
+    EXPECT_EQ(part.ratings(), whole.ratings());
+    for (std::size_t s = 0; s < 5; ++s) {
+      for (std::size_t b = 0; b < 10; ++b) {
+        EXPECT_TRUE(same(part.cell(s, b), here.holds(s) ? whole.cell(s, b) : Cell{}));
+      }
+    }
+  }
+}
+
+TEST(MfLayout, normalised_values_are_centred_and_scaled) {
   CellGrid grid = grid_of(zipf_ratings(100, 100, 5000), 100, 100, 3, 3);
-  const Moments before = grid.moments(serial_for);
-  EXPECT_EQ(before.count, 5000U);
-  EXPECT_NEAR(before.sum, 4999.0 * 5000.0 / 2.0, 1e-3);
-  const double mean = before.sum / 5000.0, deviation = std::sqrt(before.squares / 5000.0 - mean * mean);
-  grid.normalise(mean, deviation, serial_for);
-  const Moments after = grid.moments(serial_for);
-  EXPECT_NEAR(after.sum / 5000.0, 0.0, 1e-6);
-  EXPECT_NEAR(after.squares / 5000.0, 1.0, 1e-6);
+  const std::multiset<Triple> before = triples_of(grid);
+  grid.normalise(2499.5, 1000, serial_for);
+  std::multiset<Triple> expected;
+  for (const auto& [row, column, value] : before) {
+    expected.emplace(row, column, static_cast<float>((value - 2499.5) / 1000));
+  }
+  EXPECT_EQ(triples_of(grid), expected);
 }
 
 TEST(MfLayout, takes_about_7_bytes_a_rating) {
@@ -197,7 +210,7 @@ TEST(MfLayout, rows_and_columns_without_ratings_have_a_place_too) {
 TEST(MfLayout, a_grid_of_many_more_parts_than_ids_holds_every_rating) {
   const CellGrid grid = grid_of(zipf_ratings(30, 20, 400), 30, 20, 300, 300);
   EXPECT_EQ(triples_of(grid).size(), 400U);
-  EXPECT_EQ(grid.moments(serial_for).count, 400U);
+  EXPECT_EQ(grid.ratings(), 400U);
 }
 
 TEST(MfLayout, the_grid_depends_on_the_size_of_the_data) {

@@ -16,6 +16,7 @@
 #include "engine/error.h"
 #include "engine/executor.h"
 #include "engine/random.h"
+#include "tests/engine/toy_programs.h"
 
 namespace orrery {
 namespace {
@@ -58,9 +59,25 @@ class MfTest : public testing::Test {
                       const EngineOptions& options = {}, WorkerId workers = 8, Clock iterations = 6,
                       const std::string& valid = {}, const std::string& out = "run",
                       const std::string& init = {}) const {
+    Engine engine(options);
+    return train_on(engine, data, params, workers, iterations, valid, out, init);
+  }
+  /// The same on several nodes, each a thread of one process: what the first of them comes to.
+  Outcome train_on_cluster(NodeId nodes, const std::string& data, const std::map<std::string, std::string>& params,
+                           WorkerId workers, Clock iterations, const std::string& valid = {},
+                           const std::string& init = {}) const {
+    Outcome first;
+    toy::on_cluster(nodes, with(1), [&](NodeId node, Engine& engine) {
+      Outcome outcome = train_on(engine, data, params, workers, iterations, valid, "run", init);
+      if (node == 0) first = std::move(outcome);
+    });
+    return first;
+  }
+  Outcome train_on(Engine& engine, const std::string& data, const std::map<std::string, std::string>& params,
+                   WorkerId workers, Clock iterations, const std::string& valid, const std::string& out,
+                   const std::string& init) const {
     const auto algorithm = make_mf();
     for (const auto& [name, value] : params) algorithm->params().set(name, value);
-    Engine engine(options);
     DataRequest request;
     request.path = path(data);
     if (!valid.empty()) request.valid = path(valid);
@@ -71,11 +88,13 @@ class MfTest : public testing::Test {
     train_options.workers = workers;
     train_options.stop.iterations = iterations;
     train_options.has_valid = !valid.empty();
+    train_options.stop.patience = valid.empty() ? 0 : 3;
     train_options.clocks_per_iteration = training.clocks_per_iteration;
     TrainingObserver silent;
     const std::atomic<bool> interrupted{false};
     Outcome outcome;
     outcome.result = train(engine, *training.schedule, *training.trainee, train_options, silent, interrupted);
+    if (engine.transport().node() != 0) return outcome;
     fs::create_directories(path(out));
     ModelWriter writer(path(out));
     algorithm->write_model(writer, engine);
@@ -104,6 +123,24 @@ TEST_F(MfTest, the_same_workers_give_the_same_bits_on_any_threads_and_domains) {
     }
   }
   EXPECT_NE(train_model("r", {}, with(1), 4).checksum, expected) << "other workers, other grid";
+}
+
+TEST_F(MfTest, nodes_change_no_bit_of_a_rotation) {
+  write_ratings("r", 120, 60, 4, 0.3, 0.5, 0.2);
+  std::ofstream(path("r.test"), std::ios::app) << "stranger i1 4\nu1 unheard-of 3\n";
+  // Noisy data and no penalty: the best state is not the last one.
+  const std::map<std::string, std::string> params{{"reg", "0"}, {"rate-decay", "0"}, {"clip", "true"}};
+  const Outcome one = train_model("r", params, with(2), 7, 30, "r.test");
+  ASSERT_LT(one.result.best_iteration, one.result.iterations);
+  for (const NodeId nodes : {2U, 3U, 7U}) {
+    const Outcome several = train_on_cluster(nodes, "r", params, 7, 30, "r.test");
+    EXPECT_EQ(several.checksum, one.checksum);
+    EXPECT_EQ(several.result.best_iteration, one.result.best_iteration);
+    EXPECT_EQ(*several.result.final.valid, *one.result.final.valid);
+    EXPECT_EQ(several.result.final.objective, one.result.final.objective);
+  }
+  const Outcome warm = train_model("r", params, with(1), 7, 2, {}, "warm", "run");
+  EXPECT_EQ(train_on_cluster(3, "r", params, 7, 2, {}, "run").checksum, warm.checksum);
 }
 
 TEST_F(MfTest, every_level_of_kernels_learns_the_same_to_rounding) {

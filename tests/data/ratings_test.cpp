@@ -48,6 +48,7 @@ TEST_F(Ratings, means_the_same_in_every_spelling) {
   EXPECT_EQ(plain.lowest, -10);
   EXPECT_EQ(plain.highest, 4.5F);
   EXPECT_NEAR(plain.mean, -3.5 / 3, 1e-12);
+  EXPECT_NEAR(plain.variance, 124.25 / 3 - 12.25 / 9, 1e-12);
   const std::string spellings[] = {
       "3\t7\t4.5\n1\t7\t2\n3\t9\t-1e1\n",
       "  3   7 \t 4.5  \n\n1 7 2\n# a comment\n3 9 -1e1\n",
@@ -69,6 +70,7 @@ TEST_F(Ratings, means_the_same_in_every_spelling) {
     EXPECT_EQ(triples(data), triples(plain)) << spelling;
     EXPECT_EQ(data.checksum, plain.checksum) << spelling;
     EXPECT_EQ(data.mean, plain.mean);
+    EXPECT_EQ(data.variance, plain.variance);
   }
 }
 

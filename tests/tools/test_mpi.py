@@ -20,6 +20,7 @@ kLauncher = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1
              "OMPI_MCA_hwloc_base_binding_policy": "none"}
 kLogistic = ("logistic", "rows.svm", "--solver", "sgd", "--workers", "8", "--iterations", "3")
 kFactors = ("mf", "ratings.txt", "--schedule", "data", "--rank", "8", "--workers", "8", "--iterations", "2")
+kRotation = ("mf", "ratings.txt", "--valid", "valid.txt", "--rank", "8", "--workers", "8", "--iterations", "6")
 kRanks = ("pagerank", "graph.txt", "--workers", "8", "--iterations", "12")
 kDeltas = (*kRanks[:2], "--method", "delta", "--dangling", "drop", *kRanks[2:])
 
@@ -71,6 +72,7 @@ class Mpi(CommandLine):
         super().setUp()
         self.write("rows.svm", rows_text())
         self.write("ratings.txt", ratings_text(users=200, items=80, ratings=6000))
+        self.write("valid.txt", ratings_text(users=210, items=85, ratings=500, seed=2))
         self.write("graph.txt", graph_text())
 
     def environment(self):
@@ -119,6 +121,7 @@ class Bits(Mpi):
         for number, (job, shapes) in enumerate((
             (kLogistic, ((2, 1), (4, 2))),
             (kFactors, ((2, 2), (4, 1))),
+            (kRotation, ((2, 1), (2, 2), (4, 1), (4, 2))),
             (kRanks, ((2, 1), (4, 2))),
             (kDeltas, ((2, 2), (4, 1))),
         )):
@@ -140,7 +143,7 @@ class Bits(Mpi):
             self.assertEqual(one[key], three[key], key)
 
     def test_a_run_goes_on_on_another_number_of_ranks(self):
-        for number, job in enumerate((kRanks, kDeltas)):
+        for number, job in enumerate((kRotation, kRanks, kDeltas)):
             with self.subTest(job=job):
                 out = f"parts-{number}"
                 self.trained(2, out, *job[:-1], "5", "--checkpoint-every", "2")
@@ -175,7 +178,7 @@ class OneVoice(Mpi):
         self.refused(2, "bad.svm:2", "logistic", bad, "--solver", "sgd", expect=DATA)
 
     def test_what_cannot_run_on_several_nodes_says_so(self):
-        for words in (("lasso", "rows.svm"), ("mf", "ratings.txt")):
+        for words in (("lasso", "rows.svm"), ("mf", "ratings.txt", "--solver", "als")):
             self.refused(2, f"started as 2 ranks, but {words[0]} with these options runs on one node only", *words)
         self.refused(2, "start it without mpirun", *kLogistic, "--simulate", "nodes:2")
         done = self.mpirun(2, "list", expect=USAGE)
@@ -224,10 +227,10 @@ class OneVoice(Mpi):
 class Lost(Mpi):
     kJob = (*kLogistic[:-1], "5000", "--checkpoint-every", "1")
 
-    def until_lost(self, ranks, victim, signal_number, name):
+    def until_lost(self, ranks, victim, signal_number, name, job=kJob):
         """Starts a long run, does that to a rank once there is a checkpoint, and returns (seconds, exit code, stderr)."""
         out = self.dir / name
-        process = self.start_mpirun(ranks, "train", *self.kJob, "--out", out)
+        process = self.start_mpirun(ranks, "train", *job, "--out", out)
         self.wait_for_line(out, process)
         processes = ranks_of(process.pid)
         self.assertEqual(len(processes), ranks)
@@ -237,9 +240,9 @@ class Lost(Mpi):
         self.assert_all_gone(processes)
         return time.monotonic() - start, process.returncode, errors
 
-    def resumed_equals_whole(self, name, ranks):
+    def resumed_equals_whole(self, name, ranks, job=kLogistic):
         done = len(self.metrics(self.dir / name))
-        job = (*kLogistic[:-1], str(done + 3), "--checkpoint-every", "1")
+        job = (*job[:-1], str(done + 3), "--checkpoint-every", "1")
         resumed = self.trained(ranks, name, *job, "--resume")
         whole = self.trained(1, f"{name}-whole", *job)
         self.assertEqual(resumed["result"]["model_checksum"], whole["result"]["model_checksum"])
@@ -253,6 +256,14 @@ class Lost(Mpi):
         self.assertRegex(errors, rf"orrery: node {victim} failed: no sign of life of rank {victim} .*; go on with: mpirun -n 3 "
                                  r"orrery train logistic .*--resume")
         self.resumed_equals_whole("died", random.choice((1, 2, 3, 4)))
+
+    def test_a_rank_that_dies_with_blocks_of_a_rotation_loses_none(self):
+        job = tuple(word for word in kRotation if word not in ("--valid", "valid.txt"))
+        seconds, code, errors = self.until_lost(3, 1, signal.SIGKILL, "rotation", (*job[:-1], "100000", "--checkpoint-every", "1"))
+        self.assertEqual(code, 128 + signal.SIGKILL, errors)
+        self.assertLess(seconds, 15)
+        self.assertRegex(errors, r"orrery: node 1 failed: no sign of life of rank 1 .*; go on with: mpirun -n 3 orrery train mf .*--resume")
+        self.resumed_equals_whole("rotation", 2, job)
 
     def test_a_rank_that_hangs_ends_the_run(self):
         seconds, code, errors = self.until_lost(3, 1, signal.SIGSTOP, "hung")
