@@ -299,12 +299,12 @@ std::size_t TopicModel::blocks_for(WorkerId workers) const {
                     " units of work in an iteration, for " + std::to_string(tokens_) + " tokens");
 }
 
-// Dense rows only where documents have a fifth of the topics, or topics are few.
+// Dense rows only where documents have an eighth of the topics, or topics are few.
 std::uint64_t TopicModel::document_row_bytes() const {
   const bool may_be_dense = params_.sampler == SamplerChoice::dense || params_.sampler == SamplerChoice::by_counts;
   const std::uint64_t dense = documents_ * padded_topics(params_.topics) * sizeof(std::int32_t);
   const std::uint64_t rows = params_.sampler == SamplerChoice::dense ? dense
-                             : may_be_dense                          ? std::min(dense, 3 * document_list_bytes_)
+                             : may_be_dense                          ? std::min(dense, 4 * document_list_bytes_)
                                                                      : 0;
   return document_list_bytes_ + rows;
 }

@@ -39,6 +39,8 @@ class WordTopics {
   };
   /// `word` counts within the block, whose memory is `block_memory`.
   Row row(std::byte* block_memory, BlockId block, std::uint32_t word) const;
+  /// Begins to bring a row into the cache that will be visited next.
+  void prefetch(const std::byte* block_memory, BlockId block, std::uint32_t word) const;
   /// Calls visit(topic, count) for every topic that a word has, ascending. Between clocks, or for the owner.
   template <class Visitor>
   void for_each_topic(BlockId block, std::uint32_t word, Visitor&& visit) const {

@@ -75,6 +75,11 @@ struct ListedRows {
   std::uint32_t* size = nullptr;
 };
 
+/// first, first + step, … below count: numbers of vectors.
+struct Steps {
+  std::size_t first = 0, count = 0, step = 1;
+};
+
 /// One level's kernels. All are re-entrant but for the scratch in TopicView; none allocates or throws.
 struct Kernels {
   /// Draws every token of the visit from its exact conditional over all topics, one after the other, and moves the

@@ -49,29 +49,22 @@ struct Wide {
   }
 };
 
-/// The first i < count with running[i * kLanes + lane] - (i < from ? 0 : less) > x, else count; these values ascend.
-/// Whole vectors are compared, though only one lane matters: they have just been stored, and single floats of theirs
-/// would have to wait until the stores have left for the cache.
-inline std::size_t first_above_in_lane(const float* running, std::size_t lane, std::size_t count, float x,
-                                       std::size_t from, float less) {
+/// The first i = first, first + step, … < count with running[i * kLanes + lane] - (i < from ? 0 : less) > x, else
+/// count; these values ascend. Whole vectors are compared, though only one lane matters: they have just been stored,
+/// and single floats of theirs would have to wait until the stores have left for the cache.
+inline std::size_t first_above_by_steps(const float* running, std::size_t lane, const Steps& steps, float x,
+                                        std::size_t from, float less) {
   const __m512 low = _mm512_set1_ps(x), high = _mm512_set1_ps(x + less);
-  for (std::size_t begin = 0; begin < count; begin += 32) {
-    const std::size_t end = count - begin < 32 ? count : begin + 32;
-    unsigned above = 0;
-    for (std::size_t i = begin; i < end; ++i) {
+  for (std::size_t begin = steps.first; begin < steps.count; begin += 32 * steps.step) {
+    unsigned above = 0, bit = 0;
+    for (std::size_t i = begin; bit < 32 && i < steps.count; i += steps.step, ++bit) {
       const __m512 sums = _mm512_load_ps(running + i * kLanes);
       const unsigned mask = _mm512_cmp_ps_mask(sums, i < from ? low : high, _CMP_GT_OQ);
-      above |= ((mask >> lane) & 1U) << (i - begin);
+      above |= ((mask >> lane) & 1U) << bit;
     }
-    if (above != 0) return begin + static_cast<std::size_t>(__builtin_ctz(above));
+    if (above != 0) return begin + steps.step * static_cast<std::size_t>(__builtin_ctz(above));
   }
-  return count;
-}
-
-/// The first of kLanes topics that is `topic`, else kLanes.
-inline std::size_t match_topic(const std::uint32_t* topics, std::uint32_t topic) {
-  const unsigned same = _mm512_cmpeq_epi32_mask(_mm512_load_si512(topics), _mm512_set1_epi32(static_cast<int>(topic)));
-  return static_cast<std::size_t>(__builtin_ctz(same | 0x10000U));
+  return steps.count;
 }
 
 #include "algorithms/lda_list.inc"

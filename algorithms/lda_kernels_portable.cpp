@@ -52,19 +52,13 @@ struct Wide {
   }
 };
 
-/// The first i < count with running[i * kLanes + lane] - (i < from ? 0 : less) > x, else count; these values ascend.
-inline std::size_t first_above_in_lane(const float* running, std::size_t lane, std::size_t count, float x,
-                                       std::size_t from, float less) {
-  std::size_t i = 0;
-  while (i < count && !(running[i * kLanes + lane] > (i < from ? x : x + less))) ++i;
-  return i;
-}
-
-/// The first of kLanes topics that is `topic`, else kLanes.
-inline std::size_t match_topic(const std::uint32_t* topics, std::uint32_t topic) {
-  std::size_t lane = 0;
-  while (lane < kLanes && topics[lane] != topic) ++lane;
-  return lane;
+/// The first i = first, first + step, … < count with running[i * kLanes + lane] - (i < from ? 0 : less) > x, else
+/// count; these values ascend.
+inline std::size_t first_above_by_steps(const float* running, std::size_t lane, const Steps& steps, float x,
+                                        std::size_t from, float less) {
+  std::size_t i = steps.first;
+  while (i < steps.count && !(running[i * kLanes + lane] > (i < from ? x : x + less))) i += steps.step;
+  return i < steps.count ? i : steps.count;
 }
 
 #include "algorithms/lda_list.inc"

@@ -135,7 +135,10 @@ void LdaTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
                            .stream(unit.clock, std::uint64_t{unit.worker} * state_.grid.blocks() + block);
   std::size_t token = stripe.token_begin[block];
   const AccessSection inner_loop;
-  for (const Run& run : stripe.runs_of(block)) {
+  const std::span<const Run> runs = stripe.runs_of(block);
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    const Run& run = runs[r];
+    if (r + 1 < runs.size()) state_.words.prefetch(memory, block, runs[r + 1].word);
     const WordTopics::Row row = state_.words.row(memory, block, run.word);
     Visit visit;
     visit.documents = stripe.documents.data() + token;
