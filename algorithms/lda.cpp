@@ -99,6 +99,8 @@ class TopicModel final : public Algorithm {
   }
 
   void check(const DataRequest& request) const override;
+  /// Fitting priors takes the counts of all documents at once.
+  bool runs_on_several_nodes(const std::string&) const override { return !params_.fit_priors; }
   void load(const DataRequest& request, Engine& engine) override;
   DataSummary data_summary() const override;
   WorkerId default_workers() const override;
@@ -131,7 +133,7 @@ class TopicModel final : public Algorithm {
   CorpusData data_;                       ///< of a packed corpus only what is said about it
   std::unique_ptr<PackedCorpus> packed_;  ///< read block by block
   std::vector<std::uint64_t> lengths_, frequencies_;
-  std::uint64_t documents_ = 0, tokens_ = 0, memory_limit_ = 0;
+  std::uint64_t documents_ = 0, tokens_ = 0, memory_limit_ = 0, nodes_ = 1;
   std::filesystem::path scratch_;
   WordNames names_;
   Completion held_out_;
@@ -215,6 +217,7 @@ void TopicModel::load_packed(const DataRequest& request) {
 void TopicModel::load(const DataRequest& request, Engine& engine) {
   check(request);
   memory_limit_ = request.memory_limit;
+  nodes_ = engine.transport().nodes();
   scratch_ = request.scratch;
   const bool may_be_packed = request.format.empty() || parse_format(request.format) == DataFormat::packed;
   if (may_be_packed && is_packed_corpus(request.path)) {
@@ -306,7 +309,7 @@ std::uint64_t TopicModel::document_row_bytes() const {
   const std::uint64_t rows = params_.sampler == SamplerChoice::dense ? dense
                              : may_be_dense                          ? std::min(dense, 4 * document_list_bytes_)
                                                                      : 0;
-  return document_list_bytes_ + rows;
+  return (document_list_bytes_ + rows) / nodes_ + 1;
 }
 
 void TopicModel::add_common(WorkerId workers, MemoryEstimate& estimate) const {
@@ -320,8 +323,9 @@ MemoryEstimate TopicModel::memory_of_all(WorkerId workers) const {
   const std::uint64_t cells = packed_ ? packed_->cells() / document_blocks() : data_.corpus.cells();
   MemoryEstimate estimate;
   estimate.add("corpus while it is laid out", cells, 3 * sizeof(std::uint32_t))
-      .add("tokens and their topics", tokens_, sizeof(std::uint32_t) + sizeof(Topic))
-      .add("runs of words", std::min<std::uint64_t>(tokens_, workers * document_blocks() * names_.numbers.size()),
+      .add("tokens and their topics", tokens_ / nodes_ + 1, sizeof(std::uint32_t) + sizeof(Topic))
+      .add("runs of words",
+           std::min<std::uint64_t>(tokens_, workers * document_blocks() * names_.numbers.size()) / nodes_ + 1,
            sizeof(Run))
       .add("topics of documents", document_row_bytes());
   add_common(workers, estimate);
@@ -346,9 +350,11 @@ MemoryEstimate TopicModel::memory_of_stream(WorkerId workers, std::size_t reside
 }
 
 // How many document blocks stay in memory when not all of them fit; nothing when all do, or none of this would help.
+// Several nodes have room for theirs or not: they do not stream.
 std::optional<std::size_t> TopicModel::resident_blocks(WorkerId workers) const {
   const std::size_t blocks = document_blocks();
-  if (!packed_ || memory_limit_ == 0 || blocks < 2 || memory_of_all(workers).total() <= memory_limit_) return {};
+  if (!packed_ || nodes_ > 1 || memory_limit_ == 0 || blocks < 2 || memory_of_all(workers).total() <= memory_limit_)
+    return {};
   const std::uint64_t none = memory_of_stream(workers, 0).total();
   const std::uint64_t each = memory_of_stream(workers, 1).total() - none;
   const std::uint64_t room = memory_limit_ > none ? memory_limit_ - none : 0;
@@ -429,11 +435,15 @@ Training TopicModel::prepare(Engine& engine, WorkerId workers, std::uint64_t see
   }
   const std::optional<std::size_t> resident = resident_blocks(workers);
   const Streaming streaming{scratch_, resident.value_or(0)};
+  const WorkerMap map(workers, engine.transport().nodes(), engine.transport().node(), engine.domains());
   TokenGrid grid(lengths_, frequencies_,
-                 {.document_blocks = document_blocks(), .workers = workers, .blocks = blocks_for(workers)});
+                 {.document_blocks = document_blocks(),
+                  .workers = workers,
+                  .blocks = blocks_for(workers),
+                  .first_here = map.first_worker(map.this_node()),
+                  .end_here = map.first_worker(map.this_node() + 1)});
   lengths_ = std::vector<std::uint64_t>{};
   Priors priors = priors_by_internal_word(grid);
-  const WorkerMap map(workers, engine.transport().nodes(), engine.transport().node(), engine.domains());
   prepared_ = std::make_unique<Prepared>(std::move(grid), engine.topology(), map, params_.topics, std::move(priors),
                                          seed, resident ? &streaming : nullptr);
   lay_out(prepared_->state, seed, engine);
@@ -446,6 +456,7 @@ Training TopicModel::prepare(Engine& engine, WorkerId workers, std::uint64_t see
   plan.mh_steps = params_.mh_steps;
   plan.sequential = sequential();
   plan.fit_priors = params_.fit_priors;
+  plan.keep_documents = params_.keep_documents;
   plan.seed = seed;
   plan.kernels = &kernels(engine.simd());
   plan.scratch = scratch_;
@@ -467,7 +478,8 @@ Training TopicModel::prepare(Engine& engine, WorkerId workers, std::uint64_t see
 }
 
 void TopicModel::write_model(ModelWriter& writer, Engine& engine) const {
-  write_lda_model(writer, prepared_->state, names_, params_.keep_documents, engine.parallel_for_function());
+  write_lda_model(writer, prepared_->state, names_, params_.keep_documents, prepared_->trainee->topic_coherence(),
+                  engine.parallel_for_function());
 }
 
 }  // namespace

@@ -63,6 +63,71 @@ void WordTopics::clear() {
   }
 }
 
+Bytes WordTopics::pack(BlockId block) const {
+  Bytes bytes;
+  for (std::uint32_t word = 0; word < words_of(block); ++word) {
+    const Row at = row(view(block), block, word);
+    if (!at.dense) {
+      put(bytes, *at.size);
+      put_all(bytes, std::span<const Topic>(at.topics, *at.size));
+    }
+    put_all(bytes, std::span<const std::int32_t>(at.counts, at.dense ? topics_ : *at.size));
+  }
+  return bytes;
+}
+
+void WordTopics::unpack(BlockId block, std::span<const std::byte> bytes) {
+  WireReader in(bytes);
+  for (std::uint32_t word = 0; word < words_of(block); ++word) {
+    const Row at = row(view(block), block, word);
+    if (!at.dense) {
+      *at.size = in.take<std::uint32_t>();
+      in.take_all(std::span(at.topics, *at.size));
+    }
+    in.take_all(std::span(at.counts, at.dense ? topics_ : *at.size));
+  }
+}
+
+namespace {
+
+/// Adds to a row's list one that ascends as it does. The row has room for both.
+void merge(const WordTopics::Row& row, std::span<const Topic> topics, std::span<const std::int32_t> counts) {
+  const std::vector<Topic> old_topics(row.topics, row.topics + *row.size);
+  const std::vector<std::int32_t> old_counts(row.counts, row.counts + *row.size);
+  std::uint32_t size = 0;
+  for (std::size_t i = 0, j = 0; i < old_topics.size() || j < topics.size(); ++size) {
+    const bool has_old = i < old_topics.size() && (j == topics.size() || old_topics[i] <= topics[j]);
+    const bool has_new = j < topics.size() && (i == old_topics.size() || topics[j] <= old_topics[i]);
+    row.topics[size] = has_old ? old_topics[i] : topics[j];
+    row.counts[size] = (has_old ? old_counts[i] : 0) + (has_new ? counts[j] : 0);
+    i += has_old ? 1 : 0;
+    j += has_new ? 1 : 0;
+  }
+  *row.size = size;
+}
+
+}  // namespace
+
+void WordTopics::add(BlockId block, std::span<const std::byte> bytes) {
+  WireReader in(bytes);
+  std::vector<Topic> topics;
+  std::vector<std::int32_t> counts;
+  for (std::uint32_t word = 0; word < words_of(block); ++word) {
+    const Row at = row(view(block), block, word);
+    if (!at.dense) {
+      topics.resize(in.take<std::uint32_t>());
+      in.take_all(std::span(topics));
+    }
+    counts.resize(at.dense ? topics_ : topics.size());
+    in.take_all(std::span(counts));
+    if (!at.dense) {
+      merge(at, topics, counts);
+    } else {
+      for (std::size_t k = 0; k < topics_; ++k) at.counts[k] += counts[k];
+    }
+  }
+}
+
 WordTopics::Row WordTopics::row(std::byte* block_memory, BlockId block, std::uint32_t word) const {
   const std::uint32_t internal = block_begin_[block] + word;
   std::byte* const start = block_memory + offsets_[internal];
@@ -254,6 +319,30 @@ void DocumentTopics::count(std::span<const std::uint32_t> documents, std::span<c
   }
 }
 
+Bytes DocumentTopics::pack() const {
+  Bytes bytes;
+  std::vector<std::pair<Topic, std::int32_t>> row;
+  for (std::size_t d = 0; d < lengths_.size(); ++d) {
+    row.clear();
+    for_each_topic(d, [&](Topic topic, std::int32_t count) { row.emplace_back(topic, count); });
+    put(bytes, static_cast<std::uint32_t>(row.size()));
+    for (const auto& [topic, count] : row) {
+      put(bytes, topic);
+      put(bytes, count);
+    }
+  }
+  return bytes;
+}
+
+void DocumentTopics::unpack(WireReader& in) {
+  for (std::uint32_t d = 0; d < lengths_.size(); ++d) {
+    for (auto left = in.take<std::uint32_t>(); left > 0; --left) {
+      const auto topic = in.take<Topic>();
+      for (auto count = in.take<std::int32_t>(); count > 0; --count) add(d, topic);
+    }
+  }
+}
+
 double DocumentTopics::topics_per_token() const {
   std::uint64_t tokens = 0, seen = 0;
   for (std::size_t d = 0; d < lengths_.size(); ++d) {
@@ -265,7 +354,8 @@ double DocumentTopics::topics_per_token() const {
   return tokens == 0 ? 0 : static_cast<double>(seen) / static_cast<double>(tokens);
 }
 
-TopicTotals::TopicTotals(std::size_t topics, WorkerId workers) : committed_(topics, 0), pending_(workers) {}
+TopicTotals::TopicTotals(std::size_t topics, WorkerId first, WorkerId end)
+    : first_(first), committed_(topics, 0), pending_(end - first) {}
 
 void TopicTotals::reset(std::vector<std::int64_t> totals) {
   committed_ = std::move(totals);
@@ -275,18 +365,30 @@ void TopicTotals::reset(std::vector<std::int64_t> totals) {
 void TopicTotals::start_clock(WorkerId worker, std::span<std::int64_t> out) const {
   const std::lock_guard lock(mutex_);
   std::copy(committed_.begin(), committed_.end(), out.begin());
-  for (const Moves& moves : pending_[worker]) {
+  for (const Moves& moves : pending_[worker - first_]) {
     for (std::size_t k = 0; k < out.size(); ++k) out[k] += moves.by_topic[k];
   }
 }
 
 void TopicTotals::hand_over(WorkerId worker, Clock clock, std::vector<std::int64_t> moves) {
   const std::lock_guard lock(mutex_);
-  pending_[worker].push_back({clock, std::move(moves)});
+  pending_[worker - first_].push_back({clock, std::move(moves)});
 }
 
-void TopicTotals::commit(Clock clock) {
+std::vector<std::int64_t> TopicTotals::moves_of(Clock clock) const {
   const std::lock_guard lock(mutex_);
+  std::vector<std::int64_t> sum(committed_.size(), 0);
+  for (const auto& of_worker : pending_) {
+    for (const Moves& moves : of_worker) {
+      for (std::size_t k = 0; moves.clock == clock && k < sum.size(); ++k) sum[k] += moves.by_topic[k];
+    }
+  }
+  return sum;
+}
+
+void TopicTotals::commit(Clock clock, std::span<const std::int64_t> far) {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t k = 0; k < far.size(); ++k) committed_[k] += far[k];
   for (auto& of_worker : pending_) {
     ORRERY_CHECK(!of_worker.empty() && of_worker.front().clock == clock);
     for (std::size_t k = 0; k < committed_.size(); ++k) committed_[k] += of_worker.front().by_topic[k];

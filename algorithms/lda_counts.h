@@ -15,7 +15,9 @@
 #include "algorithms/lda_kernels.h"
 #include "algorithms/lda_layout.h"
 #include "engine/block_store.h"
+#include "engine/message.h"
 #include "engine/types.h"
+#include "engine/wire.h"
 #include "numa/memory.h"
 #include "numa/topology.h"
 
@@ -53,12 +55,19 @@ class WordTopics {
   std::size_t topics() const noexcept { return topics_; }
   /// All counts 0. Between clocks.
   void clear();
+  /// A block on its way to another node, and there: in place of what it holds, or added to it. Only topics that a list
+  /// has are sent. For the block's owner, or between clocks.
+  Bytes pack(BlockId block) const;
+  void unpack(BlockId block, std::span<const std::byte> bytes);
+  void add(BlockId block, std::span<const std::byte> bytes);
   std::uint64_t bytes() const noexcept { return bytes_; }
   std::uint64_t bytes_moved() const noexcept { return blocks_.bytes_moved(); }
   /// Bytes of the row of a word with that many tokens.
   static std::uint64_t row_bytes(std::uint32_t tokens, std::size_t topics);
 
  private:
+  std::uint32_t words_of(BlockId block) const { return block_begin_[block + 1] - block_begin_[block]; }
+
   std::size_t topics_;
   std::vector<std::uint32_t> block_begin_;  ///< internal word ids
   std::vector<std::size_t> block_bytes_;
@@ -123,6 +132,9 @@ class DocumentTopics {
       visit(slot[j], static_cast<std::int32_t>(slot[capacity + j]));
     }
   }
+  /// All rows as bytes, and back into rows that are 0.
+  Bytes pack() const;
+  void unpack(WireReader& in);
   /// Topics of a document, averaged over tokens: what a draw of a token has to look at.
   double topics_per_token() const;
   static std::uint64_t bytes_of_list(std::uint32_t length, std::size_t topics);
@@ -149,7 +161,8 @@ class DocumentTopics {
 /// its clock from what is committed and its own later moves, which is what a table would show it.
 class TopicTotals {
  public:
-  TopicTotals(std::size_t topics, WorkerId workers);
+  /// Of several nodes: workers [first, end) are here, and only they hand over.
+  TopicTotals(std::size_t topics, WorkerId first, WorkerId end);
 
   /// Between clocks.
   void reset(std::vector<std::int64_t> totals);
@@ -158,17 +171,21 @@ class TopicTotals {
   void start_clock(WorkerId worker, std::span<std::int64_t> out) const;
   /// The moves of a worker in a clock. Any thread, for its own worker.
   void hand_over(WorkerId worker, Clock clock, std::vector<std::int64_t> moves);
-  /// All workers have handed over `clock`.
-  void commit(Clock clock);
+  /// What the workers here have handed over for `clock`, by topic.
+  std::vector<std::int64_t> moves_of(Clock clock) const;
+  /// All workers have handed over `clock`; `far` is what moves_of() says on the other nodes, added up, if there are
+  /// any.
+  void commit(Clock clock, std::span<const std::int64_t> far = {});
 
  private:
   struct Moves {
     Clock clock;
     std::vector<std::int64_t> by_topic;
   };
+  const WorkerId first_;
   mutable std::mutex mutex_;
   std::vector<std::int64_t> committed_;
-  std::vector<std::vector<Moves>> pending_;  ///< by worker, clocks ascending
+  std::vector<std::vector<Moves>> pending_;  ///< by worker that is here, clocks ascending
 };
 
 }  // namespace orrery::lda

@@ -83,6 +83,8 @@ std::vector<std::uint32_t> external_ids(const Axis& axis) {
 TokenGrid::TokenGrid(std::span<const std::uint64_t> lengths, std::span<const std::uint64_t> frequencies,
                      const Shape& shape)
     : workers_(shape.workers),
+      first_here_(shape.first_here),
+      end_here_(std::min(shape.end_here, shape.workers)),
       documents_(deal_documents(checked_counts(lengths, "document"), shape)),
       words_(deal_axis(checked_counts(frequencies, "word"), shape.blocks, frequencies.size())),
       tokens_(std::accumulate(lengths.begin(), lengths.end(), std::uint64_t{0})),
@@ -93,13 +95,19 @@ TokenGrid::TokenGrid(const Corpus& corpus, const Shape& shape, const ParallelFor
   for (std::size_t block = 0; block < document_blocks(); ++block) fill(block, corpus, 0, parallel);
 }
 
+std::uint64_t TokenGrid::tokens_of(std::size_t stripe) const {
+  return std::accumulate(documents_.counts.begin() + documents_.begin[stripe],
+                         documents_.counts.begin() + documents_.begin[stripe + 1], std::uint64_t{0});
+}
+
 void TokenGrid::fill(std::size_t document_block, const Corpus& corpus, std::uint32_t first,
                      const ParallelFor& parallel) {
   const std::uint32_t begin = first_document(document_block), end = first_document(document_block + 1);
   std::vector<std::uint32_t> corpus_documents(end - begin);  // by internal number
   for (std::uint32_t id = begin; id < end; ++id) corpus_documents[documents_.internal[id] - begin] = id - first;
-  parallel(workers_, [&](std::size_t w) { fill_stripe(stripe_of(document_block, w), corpus, corpus_documents); });
-  for (std::size_t w = 0; w < workers_; ++w) {
+  parallel(end_here_ - first_here_,
+           [&](std::size_t i) { fill_stripe(stripe_of(document_block, first_here_ + i), corpus, corpus_documents); });
+  for (std::size_t w = first_here_; w < end_here_; ++w) {
     for (const Run& run : stripe(stripe_of(document_block, w)).runs) {
       longest_run_ = std::max<std::size_t>(longest_run_, run.tokens);
     }

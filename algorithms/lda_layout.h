@@ -1,7 +1,8 @@
 // The tokens of a corpus as a grid: D document blocks of W stripes (one for each worker) times B blocks of words (which
 // rotate). A document block is a range of documents as they came, about as many tokens in each, and takes one clock;
 // within it documents are dealt to the stripes, and words to their blocks, by their numbers of tokens, so units are
-// balanced on Zipfian data (design section 4). The layout is a function of the corpus, D, W and B alone (section 5).
+// balanced on Zipfian data (design section 4). The layout is a function of the corpus, D, W and B alone (section 5). Of
+// several nodes each has the tokens of its own workers only.
 #pragma once
 
 #include <cstddef>
@@ -40,6 +41,8 @@ class TokenGrid {
  public:
   struct Shape {
     std::size_t document_blocks = 1, workers = 1, blocks = 1;
+    /// Workers [first, end) are on this node.
+    std::size_t first_here = 0, end_here = static_cast<std::size_t>(-1);
   };
   /// Deals documents of so many tokens and words of so many; the stripes are yet to be filled. @throws Error (data)
   /// when a word or a document has 2^31 tokens or more: their counts have 32 bits.
@@ -47,7 +50,7 @@ class TokenGrid {
   /// The same for a corpus in memory, and fills all stripes.
   TokenGrid(const Corpus& corpus, const Shape& shape, const ParallelFor& parallel);
 
-  /// Fills the stripes of a document block from a corpus whose first document is number `first` of all.
+  /// Fills the stripes of a document block that are here from a corpus whose first document is number `first` of all.
   void fill(std::size_t document_block, const Corpus& corpus, std::uint32_t first, const ParallelFor& parallel);
 
   /// Parts of this axis are the stripes: stripe_of(document block, worker).
@@ -57,6 +60,11 @@ class TokenGrid {
   std::size_t blocks() const noexcept { return words_.parts(); }
   std::size_t workers() const noexcept { return workers_; }
   std::size_t document_blocks() const noexcept { return stripes() / workers_; }
+  std::size_t first_here() const noexcept { return first_here_; }
+  std::size_t end_here() const noexcept { return end_here_; }
+  bool is_here(std::size_t stripe) const { return first_here_ <= stripe % workers_ && stripe % workers_ < end_here_; }
+  /// Tokens of a stripe, wherever it is.
+  std::uint64_t tokens_of(std::size_t stripe) const;
   std::size_t stripe_of(std::size_t document_block, std::size_t worker) const {
     return document_block * workers_ + worker;
   }
@@ -65,13 +73,13 @@ class TokenGrid {
   std::uint64_t tokens() const noexcept { return tokens_; }
   Stripe& stripe(std::size_t s) { return stripes_[s]; }
   const Stripe& stripe(std::size_t s) const { return stripes_[s]; }
-  /// The largest number of tokens that one word has in one stripe.
+  /// The largest number of tokens that one word has in one stripe that is here.
   std::size_t longest_run() const noexcept { return longest_run_; }
 
  private:
   void fill_stripe(std::size_t s, const Corpus& corpus, std::span<const std::uint32_t> corpus_documents);
 
-  std::size_t workers_;
+  std::size_t workers_, first_here_, end_here_;
   Axis documents_, words_;
   std::uint64_t tokens_ = 0;
   std::size_t longest_run_ = 0;

@@ -1,6 +1,7 @@
 #include "algorithms/lda_likelihood.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "engine/data/portable_math.h"
 #include "engine/reduce.h"
@@ -36,12 +37,16 @@ double DocumentLogs::operator()(const DocumentTopics& documents) const {
   return sum;
 }
 
-double joint_log_likelihood(const LdaState& state, std::span<const double> document_parts,
-                            const ParallelFor& parallel) {
+std::vector<double> word_parts(const LdaState& state, std::span<const BlockId> blocks, const ParallelFor& parallel) {
   const RisingLogs beta(state.priors.beta);
-  const std::size_t blocks = state.grid.blocks();
-  std::vector<double> parts(blocks);
-  parallel(blocks, [&](std::size_t b) { parts[b] = word_part(state, static_cast<BlockId>(b), beta); });
+  std::vector<double> parts(blocks.size());
+  parallel(blocks.size(), [&](std::size_t b) { parts[b] = word_part(state, blocks[b], beta); });
+  return parts;
+}
+
+double joint_log_likelihood(const LdaState& state, std::span<const double> word_parts,
+                            std::span<const double> document_parts) {
+  std::vector<double> parts(word_parts.begin(), word_parts.end());
   parts.insert(parts.end(), document_parts.begin(), document_parts.end());
   double topics = 0;
   const double beta_sum = state.beta_sum();
@@ -58,7 +63,9 @@ double joint_log_likelihood(LdaState& state, const ParallelFor& parallel) {
       parts[s] = logs(*state.documents[s]);
     });
   });
-  return joint_log_likelihood(state, parts, parallel);
+  std::vector<BlockId> blocks(state.grid.blocks());
+  std::iota(blocks.begin(), blocks.end(), BlockId{0});
+  return joint_log_likelihood(state, word_parts(state, blocks, parallel), parts);
 }
 
 FrozenTopics freeze(const LdaState& state) {
@@ -151,18 +158,23 @@ Completion::Completion(const Corpus& corpus) {
   }
 }
 
-double Completion::log_likelihood(const FrozenTopics& model, const ParallelFor& parallel) const {
+double Completion::log_likelihood(const FrozenTopics& model, const ParallelFor& parallel,
+                                  const Collective& nodes) const {
   constexpr std::size_t kChunk = 64;  // documents; fixed, for it is the shape of the sum
   const std::size_t documents = observed_.begin.size() - 1;
-  std::vector<double> parts((documents + kChunk - 1) / kChunk);
-  parallel(parts.size(), [&](std::size_t p) {
+  const std::size_t chunks = (documents + kChunk - 1) / kChunk;
+  const std::size_t first = chunks * nodes.node() / nodes.nodes();
+  std::vector<double> here(chunks * (nodes.node() + 1) / nodes.nodes() - first);
+  parallel(here.size(), [&](std::size_t i) {
     Inference inference(model);
+    const std::size_t p = first + i;
     for (std::size_t d = p * kChunk; d < std::min(documents, (p + 1) * kChunk); ++d) {
       if (scored_.document(d).empty()) continue;
       inference.infer(observed_.document(d));
-      parts[p] += inference.log_likelihood(scored_.document(d));
+      here[i] += inference.log_likelihood(scored_.document(d));
     }
   });
+  std::vector<double> parts = nodes.joined(std::move(here));
   return tree_sum(std::span<double>{parts});
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "algorithms/lda_state.h"
+#include "engine/collective.h"
 #include "engine/data/corpus.h"
 #include "engine/data/parallel_for.h"
 
@@ -17,8 +18,11 @@ namespace orrery::lda {
 /// + Σ_d [ln Γ(ᾱ) − ln Γ(L_d + ᾱ)] + Σ_(d,k) [ln Γ(n_dk + α_k) − ln Γ(α_k)].
 /// Summed by block and stripe, then along the fixed tree. Cost: the counts that are not 0.
 double joint_log_likelihood(LdaState& state, const ParallelFor& parallel);
-/// The same, where the documents' part is known stripe by stripe.
-double joint_log_likelihood(const LdaState& state, std::span<const double> document_parts, const ParallelFor& parallel);
+/// The same, where the parts of words are known block by block and those of documents stripe by stripe.
+double joint_log_likelihood(const LdaState& state, std::span<const double> word_parts,
+                            std::span<const double> document_parts);
+/// The parts of these blocks of words.
+std::vector<double> word_parts(const LdaState& state, std::span<const BlockId> blocks, const ParallelFor& parallel);
 
 /// What the documents of a stripe contribute. Safe from several threads.
 class DocumentLogs {
@@ -80,8 +84,9 @@ class Completion {
 
   /// Tokens that are scored.
   std::uint64_t tokens() const noexcept { return tokens_; }
-  /// Log-likelihood of the scored tokens.
-  double log_likelihood(const FrozenTopics& model, const ParallelFor& parallel) const;
+  /// Log-likelihood of the scored tokens. Collective: every node has all documents and the same model, and infers its
+  /// share.
+  double log_likelihood(const FrozenTopics& model, const ParallelFor& parallel, const Collective& nodes = {}) const;
 
  private:
   struct Half {

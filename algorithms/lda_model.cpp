@@ -92,14 +92,14 @@ std::string WordNames::name(std::uint32_t word) const {
 }
 
 void write_lda_model(ModelWriter& writer, LdaState& state, const WordNames& names, bool keep_documents,
-                     const ParallelFor& parallel) {
+                     const std::vector<double>& coherence, const ParallelFor& parallel) {
   write_rows(writer, "word", [&](const RowVisitor& visitor) { visit_words(state, visitor); });
   if (keep_documents) {
     write_rows(writer, "document", [&](const RowVisitor& visitor) { visit_documents(state, parallel, visitor); });
   }
   const FrozenTopics frozen = freeze(state);
   writer.add_array<std::int64_t>("topic_totals", state.totals.committed());
-  writer.add_array<double>("topic_coherence", coherence(state, frozen, parallel));
+  writer.add_array<double>("topic_coherence", coherence);
   writer.add_array<double>("alpha", frozen.alpha);
   writer.add_array<double>("beta", frozen.word_beta.empty() ? std::vector<double>{frozen.beta} : frozen.word_beta);
   writer.add_array<std::uint32_t>("word_numbers", names.numbers);
@@ -355,8 +355,8 @@ void assign_by_model(LdaState& state, std::size_t document_block, const FrozenTo
                      const std::vector<std::uint32_t>& model_words, std::uint64_t seed, const ParallelFor& parallel) {
   const std::vector<std::uint32_t> external = external_ids(state.grid.words());
   const Random random(seed, Purpose::initial_model);
-  parallel(state.grid.workers(), [&](std::size_t w) {
-    const std::size_t s = state.grid.stripe_of(document_block, w);
+  parallel(state.grid.end_here() - state.grid.first_here(), [&](std::size_t i_here) {
+    const std::size_t s = state.grid.stripe_of(document_block, state.grid.first_here() + i_here);
     Stripe& stripe = state.grid.stripe(s);
     DocumentTopics& documents = *state.documents[s];
     RandomStream draws = random.stream(1, s);

@@ -28,8 +28,9 @@ struct WordNames {
   std::string name(std::uint32_t word) const;
 };
 
+/// Writes the state, which must be here as a whole, and how coherent its topics are.
 void write_lda_model(ModelWriter& writer, LdaState& state, const WordNames& names, bool keep_documents,
-                     const ParallelFor& parallel);
+                     const std::vector<double>& coherence, const ParallelFor& parallel);
 /// Without reading more than the manifest. @throws Error (data) for another kind of model.
 std::size_t topics_of_model(const ModelReader& reader);
 

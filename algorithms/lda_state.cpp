@@ -19,12 +19,12 @@ constexpr const char* kPriors = "priors";
 class RunsByWord {
  public:
   RunsByWord(const TokenGrid& grid, std::size_t document_block, BlockId block)
-      : grid_(grid), document_block_(document_block), block_(block), places_(grid.workers()) {
-    for (std::size_t w = 0; w < places_.size(); ++w) places_[w] = {0, stripe(w).token_begin[block]};
+      : grid_(grid), document_block_(document_block), block_(block), places_(grid.end_here()) {
+    for (std::size_t w = grid.first_here(); w < places_.size(); ++w) places_[w] = {0, stripe(w).token_begin[block]};
   }
   template <class Take>
   void take(std::uint32_t word, Take&& take) {
-    for (std::size_t w = 0; w < places_.size(); ++w) {
+    for (std::size_t w = grid_.first_here(); w < places_.size(); ++w) {
       const auto runs = stripe(w).runs_of(block_);
       Place& at = places_[w];
       if (at.run == runs.size() || runs[at.run].word != word) continue;
@@ -50,11 +50,14 @@ LdaState::LdaState(TokenGrid&& laid_out, const Topology& machine, const WorkerMa
     : grid(std::move(laid_out)),
       words(machine, grid.words(), topics),
       documents(grid.stripes()),
-      totals(topics, map.workers()),
+      totals(topics, map.first_worker(map.this_node()), map.first_worker(map.this_node() + 1)),
       priors(std::move(start)),
       resident_stripes(grid.stripes()),
       topology_(machine) {
-  for (WorkerId w = 0; w < map.workers(); ++w) domains_.push_back(map.domain_of(w));
+  domains_.resize(map.workers(), 0);
+  for (std::size_t w = grid.first_here(); w < grid.end_here(); ++w) {
+    domains_[w] = map.domain_of(static_cast<WorkerId>(w));
+  }
   if (streaming != nullptr) {
     stream = std::make_unique<DocumentStream>(streaming->directory, grid);
     resident_stripes = streaming->resident_blocks * grid.workers();
@@ -73,7 +76,7 @@ void LdaState::count_stripe(std::size_t stripe) {
 }
 
 void LdaState::admit(std::size_t document_block) {
-  for (std::size_t w = 0; w < grid.workers(); ++w) make_documents(grid.stripe_of(document_block, w));
+  for (std::size_t w = grid.first_here(); w < grid.end_here(); ++w) make_documents(grid.stripe_of(document_block, w));
 }
 
 void LdaState::store(std::size_t document_block) {
@@ -104,10 +107,11 @@ void LdaState::expect(std::size_t stripe) {
 
 void LdaState::for_each_document_block(const ParallelFor& parallel, const std::function<void(std::size_t)>& visit) {
   const auto for_stripes = [&](std::size_t block, const auto& call) {
-    for (std::size_t w = 0; w < grid.workers(); ++w) call(grid.stripe_of(block, w));
+    for (std::size_t w = grid.first_here(); w < grid.end_here(); ++w) call(grid.stripe_of(block, w));
   };
   for (std::size_t block = 0; block < grid.document_blocks(); ++block) {
-    parallel(grid.workers(), [&](std::size_t w) { bring(grid.stripe_of(block, w)); });
+    parallel(grid.end_here() - grid.first_here(),
+             [&](std::size_t i) { bring(grid.stripe_of(block, grid.first_here() + i)); });
     if (block + 1 < grid.document_blocks()) for_stripes(block + 1, [&](std::size_t s) { expect(s); });
     visit(block);
     for_stripes(block, [&](std::size_t s) { release(s, false); });
@@ -160,12 +164,12 @@ void LdaState::count(const ParallelFor& parallel) {
   std::vector<std::int64_t> sums(topics(), 0);
   words.clear();
   for_each_document_block(parallel, [&](std::size_t document_block) {
-    parallel(grid.workers(), [&](std::size_t w) {
-      const std::size_t s = grid.stripe_of(document_block, w);
+    parallel(grid.end_here() - grid.first_here(), [&](std::size_t i) {
+      const std::size_t s = grid.stripe_of(document_block, grid.first_here() + i);
       if (!is_streamed(s)) count_stripe(s);  // others were counted as they came
     });
     parallel(grid.blocks(), [&](std::size_t b) { count_words(static_cast<BlockId>(b), document_block); });
-    for (std::size_t w = 0; w < grid.workers(); ++w) {
+    for (std::size_t w = grid.first_here(); w < grid.end_here(); ++w) {
       add_topics(grid.stripe(grid.stripe_of(document_block, w)).topics, sums);
     }
   });
@@ -271,7 +275,7 @@ class AssignmentTaker {
  private:
   /// As many as belong to the stripe at hand; returns how many.
   std::size_t put(std::span<const Topic> topics) {
-    while (token_ == state_.grid.stripe(stripe_).tokens()) {
+    while (!state_.grid.is_here(stripe_) || token_ == state_.grid.stripe(stripe_).tokens()) {
       ++stripe_;
       token_ = 0;
     }
@@ -295,6 +299,7 @@ class AssignmentTaker {
 
 void LdaState::give_assignments(const ByteSink& sink) const {
   for (std::size_t s = 0; s < grid.stripes(); ++s) {
+    if (!grid.is_here(s)) continue;
     if (is_streamed(s)) {
       stream->read_topics(s, sink);
     } else {
@@ -310,8 +315,10 @@ std::vector<StateSection> LdaState::save() {
     assignments.source = [this](const ByteSink& sink) { give_assignments(sink); };
     assignments.source_bytes = grid.tokens() * sizeof(Topic);
   } else {
-    assignments.bytes.reserve(grid.tokens() * sizeof(Topic));
-    for (std::size_t s = 0; s < grid.stripes(); ++s) append(assignments.bytes, grid.stripe(s).topics);
+    assignments.bytes.reserve(tokens_here() * sizeof(Topic));
+    give_assignments([&](std::span<const std::byte> bytes) {
+      assignments.bytes.insert(assignments.bytes.end(), bytes.begin(), bytes.end());
+    });
   }
   append(prior_values.bytes, priors.alpha);
   append(prior_values.bytes, std::vector{priors.beta});
@@ -321,7 +328,7 @@ std::vector<StateSection> LdaState::save() {
 
 void LdaState::load(const std::vector<StateSection>& sections, const ParallelFor& parallel) {
   const StateSection& assignments = find_section(sections, kAssignments);
-  if (assignments.size() != grid.tokens() * sizeof(Topic)) throw of_another_model(kAssignments);
+  if (assignments.size() != tokens_here() * sizeof(Topic)) throw of_another_model(kAssignments);
   if (stream != nullptr) stream->drain();
   AssignmentTaker taker(*this);
   assignments.read([&](std::span<const std::byte> bytes) { taker.take(bytes); });
@@ -332,10 +339,41 @@ void LdaState::load(const std::vector<StateSection>& sections, const ParallelFor
   count(parallel);
 }
 
+std::uint64_t LdaState::tokens_here() const {
+  std::uint64_t tokens = 0;
+  for (std::size_t s = 0; s < grid.stripes(); ++s) tokens += grid.is_here(s) ? grid.tokens_of(s) : 0;
+  return tokens;
+}
+
+Bytes LdaState::joined_assignments(const WorkerMap& map, std::span<const Bytes> by_node) const {
+  std::vector<std::size_t> used(by_node.size(), 0);
+  Bytes all;
+  all.reserve(grid.tokens() * sizeof(Topic));
+  for (std::size_t s = 0; s < grid.stripes(); ++s) {
+    const NodeId node = map.node_of(static_cast<WorkerId>(s % grid.workers()));
+    const auto piece = std::span(by_node[node]).subspan(used[node], grid.tokens_of(s) * sizeof(Topic));
+    all.insert(all.end(), piece.begin(), piece.end());
+    used[node] += piece.size();
+  }
+  return all;
+}
+
+Bytes LdaState::assignments_here(std::span<const std::byte> of_all) const {
+  if (of_all.size() != grid.tokens() * sizeof(Topic)) throw of_another_model(kAssignments);
+  Bytes here;
+  here.reserve(tokens_here() * sizeof(Topic));
+  for (std::size_t s = 0; s < grid.stripes(); ++s) {
+    const auto piece = of_all.first(grid.tokens_of(s) * sizeof(Topic));
+    of_all = of_all.subspan(piece.size());
+    if (grid.is_here(s)) here.insert(here.end(), piece.begin(), piece.end());
+  }
+  return here;
+}
+
 void assign_at_random(LdaState& state, std::size_t document_block, std::uint64_t seed, const ParallelFor& parallel) {
   const Random random(seed, Purpose::initial_model);
-  parallel(state.grid.workers(), [&](std::size_t w) {
-    const std::size_t s = state.grid.stripe_of(document_block, w);
+  parallel(state.grid.end_here() - state.grid.first_here(), [&](std::size_t i) {
+    const std::size_t s = state.grid.stripe_of(document_block, state.grid.first_here() + i);
     RandomStream draws = random.stream(0, s);
     for (Topic& topic : state.grid.stripe(s).topics) topic = static_cast<Topic>(draws.below(state.topics()));
   });

@@ -4,6 +4,9 @@
 // Counts of words and totals are in memory. Documents, with their tokens, are there too, or come from disk block by
 // block: then a stripe that is not here has no tokens in the grid and no counts in `documents`, and the counts are made
 // anew from the assignments when it is brought. So where documents lie changes no bit.
+//
+// Of several nodes each has the tokens of its own workers, and counts from them alone until it is told those of the
+// others (LdaTrainee).
 #pragma once
 
 #include <filesystem>
@@ -40,12 +43,14 @@ struct LdaState {
   /// what does not stay in memory goes to the disk.
   void admit(std::size_t document_block);
   void store(std::size_t document_block);
+  /// For a stripe of another node: its documents, with counts that are 0 yet.
+  void make_documents(std::size_t stripe);
   /// Makes tokens and counts of a stripe available, takes them away again (with what has changed in the topics), or
   /// begins to read what will be brought. Nothing happens where documents stay in memory. For the stripe's worker.
   void bring(std::size_t stripe);
   void release(std::size_t stripe, bool changed);
   void expect(std::size_t stripe);
-  /// Calls visit(document block) for each, in order, with its stripes in memory. Between clocks.
+  /// Calls visit(document block) for each, in order, with its stripes that are here in memory. Between clocks.
   void for_each_document_block(const ParallelFor& parallel, const std::function<void(std::size_t)>& visit);
 
   /// Counts from the assignments, as if there had been none. Tokens without a topic count nowhere. Cost: a pass.
@@ -53,10 +58,13 @@ struct LdaState {
   /// What is wrong with the counts, or nothing: rows and totals against the assignments. Between clocks.
   std::string contradiction(const ParallelFor& parallel);
 
-  /// Assignments (and priors, which may have been fitted) as bytes, and back; then counted. Streamed assignments are a
-  /// source. Between clocks.
+  /// Assignments of what is here (and priors, which may have been fitted) as bytes, and back; then counted. Streamed
+  /// assignments are a source. Between clocks.
   std::vector<StateSection> save();
   void load(const std::vector<StateSection>& sections, const ParallelFor& parallel);
+  /// The assignments of all nodes, from what save() gives on each of them; and what save() would give here.
+  Bytes joined_assignments(const WorkerMap& map, std::span<const Bytes> by_node) const;
+  Bytes assignments_here(std::span<const std::byte> of_all) const;
   static constexpr const char* kAssignments = "assignments";
 
   TokenGrid grid;
@@ -68,7 +76,7 @@ struct LdaState {
   std::size_t resident_stripes = 0;
 
  private:
-  void make_documents(std::size_t stripe);
+  std::uint64_t tokens_here() const;
   void count_stripe(std::size_t stripe);
   void count_words(BlockId block, std::size_t document_block);
   void give_assignments(const ByteSink& sink) const;

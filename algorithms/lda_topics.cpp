@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/data/portable_math.h"
+#include "engine/wire.h"
 
 namespace orrery::lda {
 namespace {
@@ -14,7 +15,7 @@ std::vector<std::vector<std::uint32_t>> documents_of(const LdaState& state, std:
   const TokenGrid& grid = state.grid;
   const std::vector<std::uint32_t> external = external_ids(grid.words());
   std::vector<std::vector<std::uint32_t>> documents(wanted.size());
-  for (std::size_t w = 0; w < grid.workers(); ++w) {
+  for (std::size_t w = grid.first_here(); w < grid.end_here(); ++w) {
     const std::size_t s = grid.stripe_of(document_block, w);
     const std::uint32_t first = grid.documents().begin[s];
     for_each_run(grid.stripe(s), [&](std::size_t block, const Run& run, std::size_t token) {
@@ -87,6 +88,22 @@ constexpr std::size_t kTopicsEach = 16;  // a part of a parallel loop
 using Meetings = std::vector<std::uint32_t>;
 std::size_t place(std::size_t i, std::size_t j) { return i * (i + 1) / 2 + j; }
 
+/// Adds up what the nodes have found in their documents.
+void for_all_nodes(const Collective& nodes, std::vector<Meetings>& meetings) {
+  if (nodes.nodes() == 1) return;
+  Bytes mine;
+  for (Meetings& of_topic : meetings) {
+    put_all(mine, std::span<const std::uint32_t>(of_topic));
+    std::fill(of_topic.begin(), of_topic.end(), 0U);
+  }
+  for (const Bytes& said : nodes.to_all(std::move(mine))) {
+    WireReader in(said);
+    for (Meetings& of_topic : meetings) {
+      for (std::uint32_t& count : of_topic) count += in.take<std::uint32_t>();
+    }
+  }
+}
+
 double mean_information(const Meetings& meetings, std::size_t words, std::size_t documents) {
   double sum = 0;
   for (std::size_t i = 0; i < words; ++i) {
@@ -99,7 +116,8 @@ double mean_information(const Meetings& meetings, std::size_t words, std::size_t
 
 }  // namespace
 
-std::vector<double> coherence(LdaState& state, const FrozenTopics& model, const ParallelFor& parallel) {
+std::vector<double> coherence(LdaState& state, const FrozenTopics& model, const ParallelFor& parallel,
+                              const Collective& nodes) {
   const auto words = top_words(model, kCoherenceWords);
   std::vector<bool> wanted(model.words(), false);
   std::vector<Meetings> meetings(words.size());
@@ -126,6 +144,7 @@ std::vector<double> coherence(LdaState& state, const FrozenTopics& model, const 
       }
     });
   });
+  for_all_nodes(nodes, meetings);
   std::vector<double> out(words.size(), 0.0);
   for_topics(
       [&](std::size_t k) { out[k] = mean_information(meetings[k], words[k].size(), state.grid.documents().size()); });

@@ -6,6 +6,7 @@
 
 #include "algorithms/lda_likelihood.h"
 #include "algorithms/lda_state.h"
+#include "engine/collective.h"
 
 namespace orrery::lda {
 
@@ -20,7 +21,8 @@ std::vector<std::vector<std::uint32_t>> top_words(const FrozenTopics& model, std
 /// Mean normalised pointwise mutual information of the pairs of each topic's top words in the training documents:
 /// ln(p(a, b) / (p(a) p(b))) / −ln p(a, b), with p by documents; −1 for a pair that never meets, 1 for one that is
 /// never apart (G. Bouma 2009; Röder et al., WSDM 2015). 0 for a topic of fewer than kCoherenceTokens tokens: its best
-/// words are chance, and there may be a million of them.
-std::vector<double> coherence(LdaState& state, const FrozenTopics& model, const ParallelFor& parallel);
+/// words are chance, and there may be a million of them. Collective; every node gives the same frozen model.
+std::vector<double> coherence(LdaState& state, const FrozenTopics& model, const ParallelFor& parallel,
+                              const Collective& nodes = {});
 
 }  // namespace orrery::lda

@@ -5,10 +5,12 @@
 #include <utility>
 
 #include "algorithms/lda_fit_priors.h"
+#include "algorithms/lda_topics.h"
 #include "engine/assert.h"
 #include "engine/engine.h"
 #include "engine/random.h"
 #include "engine/scratch_file.h"
+#include "engine/wire.h"
 #include "numa/access_section.h"
 
 namespace orrery::lda {
@@ -63,12 +65,15 @@ struct LdaTrainee::Worker {
 LdaTrainee::LdaTrainee(LdaState& state, const Topology& topology, const WorkerMap& map, const Completion& held_out,
                        const TrainingPlan& plan)
     : state_(state),
+      map_(map),
       held_out_(held_out),
       plan_(plan),
       alpha_(Buffer::interleaved(padded_topics(state.topics()) * sizeof(float), topology)) {
-  for (WorkerId w = 0; w < map.workers(); ++w) {
-    workers_.push_back(std::make_unique<Worker>(state, topology, map.domain_of(w)));
+  workers_.resize(map.workers());
+  for (WorkerId w = map.first_worker(map.this_node()); w < map.first_worker(map.this_node() + 1); ++w) {
+    workers_[w] = std::make_unique<Worker>(state, topology, map.domain_of(w));
   }
+  visited_.resize(state.grid.blocks(), 0);
   summaries_.resize(state.grid.stripes());
   priors_changed();
 }
@@ -128,6 +133,7 @@ void LdaTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
   if (worker.clock != unit.clock) begin_clock(worker, unit.worker, unit.clock);
   const BlockId block = unit.blocks[0];
   std::byte* const memory = state_.words.acquire(block, context.domain);
+  visited_[block] = 1;
   Stripe& stripe = state_.grid.stripe(worker.stripe);
   DocumentTopics& documents = *state_.documents[worker.stripe];
   const std::uint32_t first_word = state_.grid.words().begin[block];
@@ -176,8 +182,10 @@ void LdaTrainee::summarise(std::size_t stripe) {
 void LdaTrainee::summarise_all(const ParallelFor& parallel) {
   const TokenGrid& grid = state_.grid;
   if (state_.stream == nullptr || summarised_) {
-    parallel(state_.resident_stripes, [&](std::size_t s) { summarise(s); });
-    return;
+    parallel(state_.resident_stripes, [&](std::size_t s) {
+      if (grid.is_here(s)) summarise(s);
+    });
+    return share_summaries();
   }
   state_.for_each_document_block(parallel, [&](std::size_t document_block) {
     parallel(grid.workers(), [&](std::size_t w) { summarise(grid.stripe_of(document_block, w)); });
@@ -185,14 +193,160 @@ void LdaTrainee::summarise_all(const ParallelFor& parallel) {
   summarised_ = true;
 }
 
-void LdaTrainee::commit(Clock clock, std::span<const Bytes>) {
-  state_.totals.commit(clock);
+void LdaTrainee::share_summaries() {
+  if (is_alone()) return;
+  const auto for_stripes_of = [&](NodeId node, const auto& visit) {
+    for (std::size_t block = 0; block < state_.grid.document_blocks(); ++block) {
+      for (WorkerId w = map_.first_worker(node); w < map_.first_worker(node + 1); ++w) {
+        visit(summaries_[state_.grid.stripe_of(block, w)]);
+      }
+    }
+  };
+  std::vector<Summary> here;
+  for_stripes_of(map_.this_node(), [&](const Summary& summary) { here.push_back(summary); });
+  const std::vector<Summary> all = nodes_.joined(std::move(here));
+  auto next = all.begin();
+  for (NodeId node = 0; node < map_.nodes(); ++node) {
+    for_stripes_of(node, [&](Summary& summary) { summary = *next++; });
+  }
+}
+
+Bytes LdaTrainee::pack_partial(Clock clock) {
+  Bytes partial;
+  if (!is_alone()) put_all(partial, std::span<const std::int64_t>(state_.totals.moves_of(clock)));
+  return partial;
+}
+
+void LdaTrainee::commit(Clock clock, std::span<const Bytes> partials) {
+  std::vector<std::int64_t> far(is_alone() ? 0 : state_.topics(), 0);
+  for (NodeId node = 0; node < partials.size(); ++node) {
+    if (node == map_.this_node()) continue;
+    WireReader in(partials[node]);
+    for (std::int64_t& moves : far) moves += in.take<std::int64_t>();
+  }
+  state_.totals.commit(clock, far);
   const auto blocks = static_cast<Clock>(state_.grid.document_blocks());
   if ((clock + 1) % blocks != 0) return;
   summarised_ = true;
   if (!plan_.fit_priors || !priors_are_due(clock / blocks)) return;
   fit_priors(state_);
   priors_changed();
+}
+
+Bytes LdaTrainee::pack_block(BlockId block) {
+  visited_[block] = 0;
+  return state_.words.pack(block);
+}
+
+void LdaTrainee::unpack_block(BlockId block, std::span<const std::byte> bytes) { state_.words.unpack(block, bytes); }
+
+void LdaTrainee::join(const Collective& nodes) {
+  nodes_ = nodes;
+  if (!is_alone()) add_far_counts();
+}
+
+// Counts of one's own documents become those of all.
+void LdaTrainee::add_far_counts() {
+  Bytes mine;
+  put_all(mine, std::span<const std::int64_t>(state_.totals.committed()));
+  for (BlockId block = 0; block < visited_.size(); ++block) {
+    const Bytes packed = state_.words.pack(block);
+    put(mine, std::uint64_t{packed.size()});
+    put_all(mine, std::span<const std::byte>(packed));
+  }
+  const std::vector<Bytes> all = nodes_.to_all(std::move(mine));
+  std::vector<std::int64_t> totals(state_.topics(), 0);
+  Bytes packed;
+  for (NodeId node = 0; node < all.size(); ++node) {
+    WireReader in(all[node]);
+    for (std::int64_t& total : totals) total += in.take<std::int64_t>();
+    for (BlockId block = 0; node != map_.this_node() && block < visited_.size(); ++block) {
+      packed.resize(in.take<std::uint64_t>());
+      in.take_all(std::span(packed));
+      state_.words.add(block, packed);
+    }
+  }
+  state_.totals.reset(std::move(totals));
+  std::fill(visited_.begin(), visited_.end(), 0);
+}
+
+std::vector<BlockId> LdaTrainee::blocks_here() const {
+  const bool none_travelled = std::none_of(visited_.begin(), visited_.end(), [](std::uint8_t v) { return v != 0; });
+  std::vector<BlockId> blocks;
+  for (BlockId block = 0; block < visited_.size(); ++block) {
+    if (visited_[block] != 0 || (none_travelled && nodes_.is_first())) blocks.push_back(block);
+  }
+  return blocks;
+}
+
+std::vector<double> LdaTrainee::word_parts_of_all(const ParallelFor& parallel) const {
+  struct Part {
+    std::uint64_t block;
+    double value;
+  };
+  const std::vector<BlockId> blocks = blocks_here();
+  const std::vector<double> values = word_parts(state_, blocks, parallel);
+  std::vector<Part> here;
+  for (std::size_t i = 0; i < blocks.size(); ++i) here.push_back({blocks[i], values[i]});
+  std::vector<double> parts(visited_.size(), 0);
+  for (const Part& part : nodes_.joined(std::move(here))) parts[part.block] = part.value;
+  return parts;
+}
+
+// Every node gets all counts of words.
+void LdaTrainee::gather_words() {
+  if (is_alone()) return;
+  Bytes mine;
+  for (BlockId block = 0; block < visited_.size(); ++block) {
+    if (visited_[block] == 0) continue;
+    const Bytes packed = state_.words.pack(block);
+    put(mine, block);
+    put(mine, std::uint64_t{packed.size()});
+    put_all(mine, std::span<const std::byte>(packed));
+  }
+  const std::vector<Bytes> all = nodes_.to_all(std::move(mine));
+  Bytes packed;
+  for (NodeId node = 0; node < all.size(); ++node) {
+    if (node == map_.this_node()) continue;
+    for (WireReader in(all[node]); !in.empty();) {
+      const auto block = in.take<BlockId>();
+      packed.resize(in.take<std::uint64_t>());
+      in.take_all(std::span(packed));
+      state_.words.unpack(block, packed);
+    }
+  }
+}
+
+// The first node gets all counts of documents.
+void LdaTrainee::gather_documents() {
+  Bytes mine;
+  const auto for_stripes_of = [&](NodeId node, const auto& visit) {
+    for (std::size_t block = 0; block < state_.grid.document_blocks(); ++block) {
+      for (WorkerId w = map_.first_worker(node); w < map_.first_worker(node + 1); ++w) {
+        visit(state_.grid.stripe_of(block, w));
+      }
+    }
+  };
+  if (!nodes_.is_first()) {
+    for_stripes_of(map_.this_node(), [&](std::size_t stripe) {
+      const Bytes packed = state_.documents[stripe]->pack();
+      put_all(mine, std::span<const std::byte>(packed));
+    });
+  }
+  const std::vector<Bytes> all = nodes_.to_first(std::move(mine));
+  for (NodeId node = 1; nodes_.is_first() && node < all.size(); ++node) {
+    WireReader in(all[node]);
+    for_stripes_of(node, [&](std::size_t stripe) {
+      state_.make_documents(stripe);
+      state_.documents[stripe]->unpack(in);
+    });
+  }
+}
+
+void LdaTrainee::collect_model(Engine& engine) {
+  gather_words();
+  coherence_ = coherence(state_, freeze(state_), engine.parallel_for_function(), nodes_);
+  if (!is_alone() && plan_.keep_documents) gather_documents();
 }
 
 Evaluation LdaTrainee::evaluate(Engine& engine, bool) {
@@ -207,14 +361,16 @@ Evaluation LdaTrainee::evaluate(Engine& engine, bool) {
     topics_per_token += summary.topics_per_token / stripes;
     dense += summary.dense ? 1 : 0;
   }
-  const double joint = joint_log_likelihood(state_, document_parts, parallel) / tokens;
+  const double joint = joint_log_likelihood(state_, word_parts_of_all(parallel), document_parts) / tokens;
   Evaluation out;
   out.objective = -joint;
   out.extra = {{"log_likelihood", joint},
                {"topics_per_token", topics_per_token},
                {"dense_workers", dense / static_cast<double>(state_.grid.document_blocks())}};
   if (held_out_.tokens() == 0) return out;
-  const double held_out = held_out_.log_likelihood(freeze(state_), parallel) / static_cast<double>(held_out_.tokens());
+  gather_words();
+  const double held_out =
+      held_out_.log_likelihood(freeze(state_), parallel, nodes_) / static_cast<double>(held_out_.tokens());
   out.valid = std::exp(-held_out);
   out.extra.emplace_back("perplexity", *out.valid);
   out.extra.emplace_back("held_out_log_likelihood", held_out);
@@ -270,17 +426,22 @@ void LdaTrainee::keep_best() {
 
 void LdaTrainee::restore_best() {
   state_.load(best_, serial_for);
+  if (!is_alone()) add_far_counts();
   priors_changed();
 }
 
 std::vector<StateSection> LdaTrainee::save_state() const {
-  std::vector<StateSection> sections = state_.save();
-  for (const StateSection& section : best_) sections.push_back(renamed(section, kBestPrefix + section.name));
+  std::vector<StateSection> sections = joined(state_.save());
+  for (const StateSection& section : joined(best_)) sections.push_back(renamed(section, kBestPrefix + section.name));
   return sections;
 }
 
 void LdaTrainee::load_state(const std::vector<StateSection>& sections) {
-  state_.load(sections, serial_for);
+  if (is_alone()) {
+    state_.load(sections, serial_for);
+  } else {
+    state_.load(part_here(sections), serial_for);
+  }
   priors_changed();
   best_.clear();
   for (const StateSection& section : sections) {
@@ -288,6 +449,25 @@ void LdaTrainee::load_state(const std::vector<StateSection>& sections) {
     best_.push_back(renamed(section, section.name.substr(std::string(kBestPrefix).size())));
     if (section.source) best_.back() = copy_to_disk(best_.back(), plan_.scratch);
   }
+  if (!is_alone()) best_ = part_here(best_);
+}
+
+// At the first node what all nodes have.
+std::vector<StateSection> LdaTrainee::joined(std::vector<StateSection> here) const {
+  for (StateSection& section : here) {
+    if (is_alone() || section.name != LdaState::kAssignments) continue;
+    const std::vector<Bytes> all = nodes_.to_first(std::move(section.bytes));
+    section.bytes = nodes_.is_first() ? state_.joined_assignments(map_, all) : Bytes();
+  }
+  return here;
+}
+
+std::vector<StateSection> LdaTrainee::part_here(const std::vector<StateSection>& sections) const {
+  std::vector<StateSection> here = sections;
+  for (StateSection& section : here) {
+    if (section.name == LdaState::kAssignments) section.bytes = state_.assignments_here(section.bytes);
+  }
+  return here;
 }
 
 std::size_t LdaTrainee::block_bytes(BlockId block) const {

@@ -146,7 +146,7 @@ void MfTrainee::keep_best() { best_ = state_.save(); }
 
 void MfTrainee::restore_best() { state_.load(*best_); }
 
-void MfTrainee::collect_model() {
+void MfTrainee::collect_model(Engine&) {
   if (nodes_.nodes() == 1) return;
   std::vector<Bytes> rows = nodes_.to_first(state_.save().rows);
   for (NodeId node = 1; nodes_.is_first() && node < rows.size(); ++node) {

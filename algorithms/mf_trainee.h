@@ -35,7 +35,7 @@ class MfTrainee : public Trainee, public ShowsBlocks {
   void load_state(const std::vector<StateSection>& sections) override;
   void keep_best() override;
   void restore_best() override;
-  void collect_model() override;
+  void collect_model(Engine& engine) override;
   std::size_t block_bytes(BlockId block) const override;
 
   /// Σ e² over the training ratings in rating units, exactly, for the state as it is. Collective. Cost: a pass over the

@@ -48,7 +48,7 @@ class ForwardingTrainee : public Trainee {
   void load_state(const std::vector<StateSection>& sections) override { inner_.load_state(sections); }
   void keep_best() override { inner_.keep_best(); }
   void restore_best() override { inner_.restore_best(); }
-  void collect_model() override { inner_.collect_model(); }
+  void collect_model(Engine& engine) override { inner_.collect_model(engine); }
   bool shares_state() const override { return inner_.shares_state(); }
   Bytes share_state() const override { return inner_.share_state(); }
   void take_share(NodeId from, std::span<const std::byte> share) override { inner_.take_share(from, share); }

@@ -218,7 +218,7 @@ class Trainer {
     if (later_iterations_ > 0) result.later_iteration_seconds = later_seconds_ / static_cast<double>(later_iterations_);
     result.stopped_by = reason;
     result.final = trainee_.evaluate(engine_, true);
-    trainee_.collect_model();
+    trainee_.collect_model(engine_);
     return result;
   }
 

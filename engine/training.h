@@ -76,7 +76,7 @@ class Trainee : public Program {
   virtual void keep_best() = 0;
   virtual void restore_best() = 0;
   /// The training is over: the first node gets what it needs to write the model and has not, if anything.
-  virtual void collect_model() {}
+  virtual void collect_model(Engine& /*engine*/) {}
   /// On several nodes: what only this node knows of the state at a cut, if anything (`shares_state`, the same on all),
   /// goes to all others before they evaluate, save and write.
   virtual bool shares_state() const { return false; }

@@ -24,7 +24,8 @@ class Adapter:
         self.executable = str(executable)
 
     def command(self, contender, values):
-        return [self.executable, *templates.fill_all(contender.command, values)]
+        launcher = ["mpirun", "-n", str(contender.ranks)] if contender.ranks > 1 else []
+        return [*launcher, self.executable, *templates.fill_all(contender.command, values)]
 
     def explore(self, contender, values, better):
         """A tuning run: its curve, with quality. Only contenders with a grid or a peer's target need it."""

@@ -11,7 +11,7 @@ from harness.errors import BenchError
 
 @dataclass
 class Contender:
-    """One side of a race. `program`: one of our own beside orrery, instead of it. `data` names a derived data set ("debiased"), `grid` the settings that are
+    """One side of a race. `program`: one of our own beside orrery, instead of it. `data` names a derived data set ("debiased"), `ranks` how many of them mpirun starts, `grid` the settings that are
     tried, `tune_with` values that hold while they are (more threads, to be done sooner)."""
 
     name: str
@@ -27,6 +27,7 @@ class Contender:
     iterations: int = 0
     patience: int = 5
     copies: int = 1
+    ranks: int = 1
     values: dict = field(default_factory=dict)
 
 

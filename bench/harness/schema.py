@@ -24,7 +24,7 @@ kTarget = {"best_of": (str, False), "value": (kNumber, False), "otherwise": (kNu
 kContender = {
     "name": (str, True), "kind": (str, True), "command": (list, True), "peer": (str, False), "program": (str, False),
     "data": (str, False), "quality_key": (str, False), "predict": (list, False), "grid": (dict, False), "tune_with": (dict, False),
-    "iterations": (int, False), "patience": (int, False), "copies": (int, False), "values": (dict, False),
+    "iterations": (int, False), "patience": (int, False), "copies": (int, False), "ranks": (int, False), "values": (dict, False),
 }
 kTargets = {"schema": (int, True), "targets": (list, True), "notes": (dict, False)}
 kTargetEntry = {

@@ -21,6 +21,7 @@
 #include "engine/data/packed_corpus.h"
 #include "engine/error.h"
 #include "tests/algorithms/lda_test_support.h"
+#include "tests/engine/toy_programs.h"
 
 namespace orrery::lda {
 namespace {
@@ -194,7 +195,7 @@ TEST(LdaCounts, memory_grows_with_tokens_and_not_with_topics_times_words) {
 
 TEST(LdaCounts, totals_count_beyond_32_bits_and_take_each_move_once) {
   constexpr std::int64_t kMany = (std::int64_t{1} << 31) + 5;
-  TopicTotals totals(2, 2);
+  TopicTotals totals(2, 0, 2);
   totals.reset({kMany, 3});
   totals.hand_over(0, 0, {-1, 1});
   totals.hand_over(0, 1, {-1, 1});  // runs ahead
@@ -305,9 +306,22 @@ class LdaFiles : public testing::Test {
   };
 
   Outcome train_model(const std::string& data, const Setting& setting, Keeper* keeper = nullptr) const {
+    Engine engine(setting.options);
+    return train_on(engine, data, setting, keeper);
+  }
+  /// The same on several nodes, each a thread of one process: what the first of them comes to.
+  Outcome train_on_cluster(NodeId nodes, const std::string& data, const Setting& setting, Keeper* keeper) const {
+    Outcome first;
+    toy::on_cluster(nodes, setting.options, [&](NodeId node, Engine& engine) {
+      Keeper others;
+      Outcome outcome = train_on(engine, data, setting, node == 0 ? keeper : &others);
+      if (node == 0) first = std::move(outcome);
+    });
+    return first;
+  }
+  Outcome train_on(Engine& engine, const std::string& data, const Setting& setting, Keeper* keeper) const {
     const auto algorithm = make_lda();
     for (const auto& [name, value] : setting.params) algorithm->params().set(name, value);
-    Engine engine(setting.options);
     DataRequest request;
     request.path = path(data);
     if (!setting.valid.empty()) request.valid = path(setting.valid);
@@ -329,13 +343,15 @@ class LdaFiles : public testing::Test {
     outcome.result = train(engine, *training.schedule, *training.trainee, options, keeper != nullptr ? *keeper : silent,
                            interrupted, setting.resume);
     outcome.warnings = engine.warnings();
-    Checksum state;
-    for (const StateSection& section : training.trainee->save_state()) {
-      section.read([&](std::span<const std::byte> bytes) { state.update(bytes); });
-    }
     outcome.streamed = !training.sections_on_disk.empty();
-    outcome.checksum = state.value();
-    if (setting.out.empty()) return outcome;
+    if (engine.transport().nodes() == 1) {
+      Checksum state;
+      for (const StateSection& section : training.trainee->save_state()) {
+        section.read([&](std::span<const std::byte> bytes) { state.update(bytes); });
+      }
+      outcome.checksum = state.value();
+    }
+    if (setting.out.empty() || engine.transport().node() != 0) return outcome;
     fs::create_directories(path(setting.out));
     ModelWriter writer(path(setting.out));
     algorithm->write_model(writer, engine);
@@ -377,6 +393,41 @@ TEST_F(LdaFiles, a_resumed_training_ends_with_the_same_bits) {
       setting.options.threads = 3;
       EXPECT_EQ(train_model("b.txt", setting).checksum, expected) << sampler << " from " << from;
     }
+  }
+}
+
+TEST_F(LdaFiles, nodes_change_no_bit_and_a_run_goes_on_on_others) {
+  write_bars("b.txt", 120, 1);
+  write_bars("t.txt", 40, 2);
+  pack_corpus(read_corpus(path("b.txt")), path("b.pack"));
+  for (const std::map<std::string, std::string>& more :
+       {std::map<std::string, std::string>{{"sampler", "auto"}},
+        std::map<std::string, std::string>{{"sampler", "mh"}, {"document-blocks", "3"}, {"start", "sequential"}},
+        std::map<std::string, std::string>{{"sampler", "sparse"}, {"keep-documents", "false"}}}) {
+    Setting setting;
+    setting.params = more;
+    setting.params.insert({"topics", "40"});
+    setting.valid = "t.txt";
+    setting.iterations = 9;
+    setting.patience = 1;
+    setting.out = "one";
+    Keeper of_one, of_three, of_two;
+    const Outcome one = train_model("b.txt", setting, &of_one);
+    setting.out = "three";
+    setting.options.threads = 1;
+    const Outcome three = train_on_cluster(3, "b.pack", setting, &of_three);
+    EXPECT_EQ(three.result.iterations, one.result.iterations);
+    EXPECT_EQ(three.result.final.extra, one.result.final.extra);
+    EXPECT_EQ(ModelReader(path("three")).model_checksum(), ModelReader(path("one")).model_checksum());
+    for (std::size_t i = 0; i < of_one.kept.at(3).size(); ++i) {
+      const StateSection& expected = of_one.kept.at(3)[i];
+      if (expected.name == "training") continue;  // has seconds
+      EXPECT_TRUE(of_three.kept.at(3)[i].bytes == expected.bytes) << expected.name;
+    }
+    setting.resume = &of_three.kept.at(3);
+    setting.out = "two";
+    train_on_cluster(2, "b.txt", setting, &of_two);
+    EXPECT_EQ(ModelReader(path("two")).model_checksum(), ModelReader(path("one")).model_checksum());
   }
 }
 

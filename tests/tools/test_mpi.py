@@ -21,6 +21,7 @@ kLauncher = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1
 kLogistic = ("logistic", "rows.svm", "--solver", "sgd", "--workers", "8", "--iterations", "3")
 kFactors = ("mf", "ratings.txt", "--schedule", "data", "--rank", "8", "--workers", "8", "--iterations", "2")
 kRotation = ("mf", "ratings.txt", "--valid", "valid.txt", "--rank", "8", "--workers", "8", "--iterations", "6")
+kTopics = ("lda", "corpus.txt", "--valid", "held-out.txt", "--topics", "12", "--document-blocks", "2", "--workers", "8", "--iterations", "6")
 kRanks = ("pagerank", "graph.txt", "--workers", "8", "--iterations", "12")
 kDeltas = (*kRanks[:2], "--method", "delta", "--dangling", "drop", *kRanks[2:])
 
@@ -41,6 +42,16 @@ def graph_text(nodes=1000, edges=8000, seed=7):
     """Skewed edges; a third of the nodes have none that lead away."""
     draw = random.Random(seed)
     return "".join(f"{int(0.7 * draw.random() * nodes)} {int(draw.random() ** 2 * nodes)}\n" for _ in range(edges))
+
+
+def corpus_text(documents=200, words=300, length=40, seed=8):
+    """Documents of two topics each; a topic has thirty words that stand together."""
+    draw = random.Random(seed)
+    lines = []
+    for _ in range(documents):
+        topics = [draw.randrange(words // 30) for _ in range(2)]
+        lines.append(" ".join(f"w{30 * draw.choice(topics) + int(30 * draw.random() ** 2)}" for _ in range(length)))
+    return "\n".join(lines) + "\n"
 
 
 def read_process(process, name):
@@ -74,6 +85,8 @@ class Mpi(CommandLine):
         self.write("ratings.txt", ratings_text(users=200, items=80, ratings=6000))
         self.write("valid.txt", ratings_text(users=210, items=85, ratings=500, seed=2))
         self.write("graph.txt", graph_text())
+        self.write("corpus.txt", corpus_text())
+        self.write("held-out.txt", corpus_text(documents=100, seed=9))
 
     def environment(self):
         return {**os.environ, **kLauncher}
@@ -122,6 +135,7 @@ class Bits(Mpi):
             (kLogistic, ((2, 1), (4, 2))),
             (kFactors, ((2, 2), (4, 1))),
             (kRotation, ((2, 1), (2, 2), (4, 1), (4, 2))),
+            (kTopics, ((2, 2), (4, 1))),
             (kRanks, ((2, 1), (4, 2))),
             (kDeltas, ((2, 2), (4, 1))),
         )):
@@ -143,7 +157,7 @@ class Bits(Mpi):
             self.assertEqual(one[key], three[key], key)
 
     def test_a_run_goes_on_on_another_number_of_ranks(self):
-        for number, job in enumerate((kRotation, kRanks, kDeltas)):
+        for number, job in enumerate((kRotation, kTopics, kRanks, kDeltas)):
             with self.subTest(job=job):
                 out = f"parts-{number}"
                 self.trained(2, out, *job[:-1], "5", "--checkpoint-every", "2")
@@ -178,7 +192,7 @@ class OneVoice(Mpi):
         self.refused(2, "bad.svm:2", "logistic", bad, "--solver", "sgd", expect=DATA)
 
     def test_what_cannot_run_on_several_nodes_says_so(self):
-        for words in (("lasso", "rows.svm"), ("mf", "ratings.txt", "--solver", "als")):
+        for words in (("lasso", "rows.svm"), ("mf", "ratings.txt", "--solver", "als"), ("lda", "corpus.txt", "--fit-priors")):
             self.refused(2, f"started as 2 ranks, but {words[0]} with these options runs on one node only", *words)
         self.refused(2, "start it without mpirun", *kLogistic, "--simulate", "nodes:2")
         done = self.mpirun(2, "list", expect=USAGE)
