@@ -119,6 +119,7 @@ class MatrixFactorisation final : public Algorithm {
   std::size_t rank() const { return static_cast<std::size_t>(params_.rank); }
   void load_valid(const DataRequest& request, Engine& engine);
   CellGrid lay_out(const WorkerMap& map, Engine& engine);
+  void read_share(const Axis& rows, const StripeRange& here, Engine& engine);
   void find_scaling();
   void check_als(Engine& engine) const;
   SgdRule sgd_rule() const;
@@ -131,6 +132,8 @@ class MatrixFactorisation final : public Algorithm {
   AlgorithmInfo info_;
   MfParams params_;
   ParamSet param_set_;
+  DataRequest request_;
+  RatingsOutline outline_;  ///< of several nodes, which read the ratings when they know whose they keep
   RatingsData data_;
   std::optional<RatingsData> valid_;
   std::uint64_t valid_ratings_ = 0;
@@ -167,12 +170,20 @@ void MatrixFactorisation::check(const DataRequest& request) const {
 
 void MatrixFactorisation::load(const DataRequest& request, Engine& engine) {
   check(request);
-  data_ = read_ratings(request.path, read_options(request.format, engine));
-  warn_all(data_, engine);
-  users_ = std::move(data_.users);
-  items_ = std::move(data_.items);
-  ratings_ = data_.ratings.size();
   nodes_ = engine.transport().nodes();
+  request_ = request;
+  if (nodes_ > 1) {
+    outline_ = outline_ratings(request.path, read_options(request.format, engine));
+    users_ = std::move(outline_.users);
+    items_ = std::move(outline_.items);
+    ratings_ = outline_.ratings;
+  } else {
+    data_ = read_ratings(request.path, read_options(request.format, engine));
+    warn_all(data_, engine);
+    users_ = std::move(data_.users);
+    items_ = std::move(data_.items);
+    ratings_ = data_.ratings.size();
+  }
   init_ = request.init;
   on_tables_ = takes_tables(request.schedule);
   if (request.valid) load_valid(request, engine);
@@ -248,7 +259,7 @@ MemoryEstimate MatrixFactorisation::memory(WorkerId workers) const {
   const std::uint64_t row_bytes = padded_rank(rank()) * sizeof(float) + sizeof(Side);
   MemoryEstimate estimate;
   // While cells are built the records (12 bytes) and the finished cells (6 and a batch's share) exist side by side.
-  estimate.add("ratings while they are laid out", ratings_, sizeof(Rating))
+  estimate.add("ratings while they are laid out", ratings_ / nodes_ + 1, sizeof(Rating))
       .add("grid of cells", ratings_ / nodes_ + 1, 10)
       .add("tables of the grid", shape.stripes * shape.blocks, 256)
       .add("ids and counts", rows, 48)
@@ -273,13 +284,27 @@ CellGrid MatrixFactorisation::lay_out(const WorkerMap& map, Engine& engine) {
   const StripeRange here{map.first_worker(map.this_node()) * stripes_each,
                          map.first_worker(map.this_node() + 1) * stripes_each};
   const ParallelFor parallel = engine.parallel_for_function();
-  AxisCounts counts = count_ratings(data_.ratings, users_.size(), items_.size(), parallel);
+  const bool is_outlined = !outline_.user_counts.empty();
+  AxisCounts counts = is_outlined ? AxisCounts{std::move(outline_.user_counts), std::move(outline_.item_counts)}
+                                  : count_ratings(data_.ratings, users_.size(), items_.size(), parallel);
   Axis rows = deal_axis(counts.rows, shape.stripes, counts.rows.size());
   Axis columns = deal_axis(counts.columns, shape.blocks, kMaxBlockColumns);
   counts = {};
+  if (is_outlined) read_share(rows, here, engine);
   CellGrid grid = CellGrid::build(std::move(data_.ratings), std::move(rows), std::move(columns), parallel, here);
   malloc_trim(0);  // the C library would keep what the layout gave back, and the peak would count it twice
   return grid;
+}
+
+// The file once more, of which the ratings of the rows that are here are kept.
+void MatrixFactorisation::read_share(const Axis& rows, const StripeRange& here, Engine& engine) {
+  std::vector<bool> keeps(rows.size());
+  for (std::uint32_t id = 0; id < rows.size(); ++id) keeps[id] = here.holds(rows.part[id]);
+  RatingsOptions options = read_options(request_.format, engine);
+  options.known_users = &users_;
+  options.known_items = &items_;
+  data_ = read_some_ratings(request_.path, options, outline_, keeps);
+  warn_all(data_, engine);
 }
 
 void MatrixFactorisation::find_scaling() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "engine/checksum.h"
@@ -48,7 +49,18 @@ std::string shell_word(const std::string& word) {
   return quoted_word + "'";
 }
 
-std::uint64_t checksum_of_file(const std::string& path) { return checksum(read_text_file(path)); }
+// Piece by piece: it is the program itself, which may be larger than what it trains on.
+std::uint64_t checksum_of_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw data_error(path, "cannot be read");
+  Checksum sum;
+  std::vector<char> piece(std::size_t{1} << 16);
+  do {
+    in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    sum.update(std::string_view(piece.data(), static_cast<std::size_t>(in.gcount())));
+  } while (in);
+  return sum.value();
+}
 
 /// @throws Error (usage) for a topology or kernels that the engine would refuse.
 void check_machine(const RunOptions& options) {

@@ -162,6 +162,20 @@ bool integers_in_disguise(const TextIds& texts, std::vector<std::uint32_t>& tabl
 
 }  // namespace
 
+RatingColumn RatingColumn::without_store() {
+  RatingColumn column(nullptr);
+  column.integers_ = false;
+  return column;
+}
+
+ColumnTranslation RatingColumn::translation_of_wave() {
+  if (integers_) return ColumnTranslation::by_map(*known_);
+  while (known_indices_.size() < texts_.size()) {
+    known_indices_.push_back(known_->find(texts_[static_cast<std::uint32_t>(known_indices_.size())]));
+  }
+  return ColumnTranslation::by_table(known_indices_);
+}
+
 ColumnTranslation RatingColumn::finish(const RatingStore& store, IdMap& map) {
   if (integers_) {
     if (known_ != nullptr) return ColumnTranslation::by_map(*known_);

@@ -22,6 +22,8 @@ class ColumnTranslation {
   static ColumnTranslation by_map(const IdMap& map);
 
   void apply(std::span<Rating> ratings, std::uint32_t Rating::*id) const;
+  /// Of a column of strings.
+  std::uint32_t of_string(std::uint32_t number) const { return table_.empty() ? number : table_[number]; }
 
  private:
   std::vector<std::uint32_t> table_;
@@ -33,6 +35,9 @@ class RatingColumn {
  public:
   /// `known`: look the ids up there instead of numbering them; it outlives this.
   explicit RatingColumn(const IdMap* known) : known_(known) {}
+  /// Numbers integers as strings too, in the order of their first appearance, so that no rating need be in a store to
+  /// be renumbered. The final indices are the same.
+  static RatingColumn without_store();
   /// The strings so far; nullptr while all ids were small integers.
   const TextIds* texts() const { return integers_ ? nullptr : &texts_; }
   /// Learns the ids of a wave. Ratings that are in the store already are renumbered when the column turns to strings.
@@ -42,6 +47,8 @@ class RatingColumn {
   void renumber(std::size_t i, RatingPiece& piece);
   /// Sets `map` (unless the ids are looked up) and says how the store's column is translated into it.
   ColumnTranslation finish(const RatingStore& store, IdMap& map);
+  /// How the ratings of the last wave are translated into the known map: after renumber(), instead of finish().
+  ColumnTranslation translation_of_wave();
 
  private:
   void make_room_for_marks(std::span<const RatingPiece> wave, IdColumn RatingPiece::*column, std::uint64_t before);
@@ -56,6 +63,7 @@ class RatingColumn {
   TextIds texts_;
   std::uint32_t seen_ = 0;  // strings that the pieces of the wave could see while they were parsed
   std::vector<std::vector<std::uint32_t>> piece_tables_;  // per piece of the wave: its new strings to our numbers
+  std::vector<std::uint32_t> known_indices_;              // of the strings so far, for translation_of_wave()
 };
 
 }  // namespace orrery

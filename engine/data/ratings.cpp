@@ -33,8 +33,8 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 32);
 }
 
-ChunkSummary summarise(std::span<const Rating> ratings, std::uint64_t first) {
-  ChunkSummary sum;
+/// `first` is the number of the first of them in the file.
+void summarise(std::span<const Rating> ratings, std::uint64_t first, ChunkSummary& sum) {
   for (std::size_t i = 0; i < ratings.size(); ++i) {
     const Rating& r = ratings[i];
     const std::uint64_t pair = static_cast<std::uint64_t>(r.user) << 32 | r.item;
@@ -49,16 +49,55 @@ ChunkSummary summarise(std::span<const Rating> ratings, std::uint64_t first) {
     sum.lowest = std::min(sum.lowest, r.value);
     sum.highest = std::max(sum.highest, r.value);
   }
-  return sum;
 }
 
+void combine(std::span<const ChunkSummary> sums, RatingsData& data) {
+  ChunkSummary all;
+  for (const ChunkSummary& part : sums) {
+    data.values += part.values;
+    data.unseen_users += part.unseen_users;
+    data.unseen_items += part.unseen_items;
+    data.checksum += part.checksum;
+    all.sum += part.sum;
+    all.squares += part.squares;
+    all.lowest = std::min(all.lowest, part.lowest);
+    all.highest = std::max(all.highest, part.highest);
+  }
+  if (data.values == 0) return;
+  const auto count = static_cast<double>(data.values);
+  data.mean = all.sum / count;
+  data.variance = std::max(0.0, all.squares / count - data.mean * data.mean);
+  data.lowest = all.lowest;
+  data.highest = all.highest;
+}
+
+/// The checksum of ratings with that of their ids.
+std::uint64_t checksum_with(std::uint64_t ratings, const IdMap& users, const IdMap& items) {
+  return mix(ratings ^ mix(users.checksum()) ^ mix(items.checksum() + 1));
+}
+
+void warn_of_fourth_columns(std::uint64_t with, std::uint64_t all, std::vector<std::string>& warnings) {
+  if (with == 0 || with == all) return;
+  warnings.push_back(std::to_string(with) + " of " + std::to_string(all) +
+                     " ratings have a fourth column; it is ignored");
+}
+
+// Takes what was parsed, wave by wave.
+class RatingsSink {
+ public:
+  virtual ~RatingsSink() = default;
+  virtual void take(std::span<RatingPiece> wave) = 0;
+  /// Ratings so far.
+  virtual std::uint64_t size() const = 0;
+};
+
 // Puts pieces together: ratings into the store, ids into the columns.
-class RatingsBuilder {
+class RatingsBuilder final : public RatingsSink {
  public:
   RatingsBuilder(const RatingsOptions& options, RatingSyntax& syntax)
       : options_(options), syntax_(syntax), users_(options.known_users), items_(options.known_items) {}
 
-  void take(std::span<RatingPiece> wave) {
+  void take(std::span<RatingPiece> wave) override {
     users_.take(wave, &RatingPiece::users, store_, options_.read.parallel);
     items_.take(wave, &RatingPiece::items, store_, options_.read.parallel);
     syntax_.seen_users = users_.texts();
@@ -86,17 +125,15 @@ class RatingsBuilder {
     parallel(store_.chunks(), [&](std::size_t c) {
       users.apply(store_.chunk(c), &Rating::user);
       items.apply(store_.chunk(c), &Rating::item);
-      sums[c] = summarise(store_.chunk(c), c * RatingStore::kChunk);
+      summarise(store_.chunk(c), c * RatingStore::kChunk, sums[c]);
     });
     combine(sums, data);
-    if (fourth_columns_ > 0 && fourth_columns_ < store_.size()) {
-      data.warnings.push_back(std::to_string(fourth_columns_) + " of " + std::to_string(store_.size()) +
-                              " ratings have a fourth column; it is ignored");
-    }
+    data.checksum = checksum_with(data.checksum, data.users, data.items);
+    warn_of_fourth_columns(fourth_columns_, store_.size(), data.warnings);
     data.ratings = std::move(store_);
   }
 
-  std::uint64_t size() const { return store_.size(); }
+  std::uint64_t size() const override { return store_.size(); }
 
  private:
   void copy(const RatingPiece& piece, std::uint64_t to) {
@@ -112,28 +149,6 @@ class RatingsBuilder {
     }
   }
 
-  static void combine(std::span<const ChunkSummary> sums, RatingsData& data) {
-    ChunkSummary all;
-    for (const ChunkSummary& part : sums) {
-      data.values += part.values;
-      data.unseen_users += part.unseen_users;
-      data.unseen_items += part.unseen_items;
-      data.checksum += part.checksum;
-      all.sum += part.sum;
-      all.squares += part.squares;
-      all.lowest = std::min(all.lowest, part.lowest);
-      all.highest = std::max(all.highest, part.highest);
-    }
-    if (data.values > 0) {
-      const auto count = static_cast<double>(data.values);
-      data.mean = all.sum / count;
-      data.variance = std::max(0.0, all.squares / count - data.mean * data.mean);
-      data.lowest = all.lowest;
-      data.highest = all.highest;
-    }
-    data.checksum = mix(data.checksum ^ mix(data.users.checksum()) ^ mix(data.items.checksum() + 1));
-  }
-
   const RatingsOptions& options_;
   RatingSyntax& syntax_;
   RatingStore store_;
@@ -142,15 +157,133 @@ class RatingsBuilder {
   std::uint64_t fourth_columns_ = 0;
 };
 
+// Counts the ratings of each id.
+class Outliner final : public RatingsSink {
+ public:
+  Outliner(const RatingsOptions& options, RatingSyntax& syntax) : options_(options), syntax_(syntax) {}
+
+  void take(std::span<RatingPiece> wave) override {
+    users_.take(wave, &RatingPiece::users, none_, options_.read.parallel);
+    items_.take(wave, &RatingPiece::items, none_, options_.read.parallel);
+    syntax_.seen_users = users_.texts();
+    syntax_.seen_items = items_.texts();
+    options_.read.parallel(wave.size(), [&](std::size_t i) {
+      users_.renumber(i, wave[i]);
+      items_.renumber(i, wave[i]);
+    });
+    user_counts_.resize(users_.texts()->size(), 0);
+    item_counts_.resize(items_.texts()->size(), 0);
+    for (const RatingPiece& piece : wave) {
+      for (std::size_t r = 0; r < piece.count; ++r) {
+        ++user_counts_[piece.ratings[r].user];
+        ++item_counts_[piece.ratings[r].item];
+      }
+      size_ += piece.count;
+    }
+  }
+
+  std::uint64_t size() const override { return size_; }
+
+  RatingsOutline finish(const std::string& path) {
+    RatingsOutline outline;
+    outline.ratings = size_;
+    outline.user_counts = by_index(users_, outline.users, user_counts_, path);
+    outline.item_counts = by_index(items_, outline.items, item_counts_, path);
+    return outline;
+  }
+
+ private:
+  std::vector<std::uint32_t> by_index(RatingColumn& column, IdMap& map, const std::vector<std::uint64_t>& counts,
+                                      const std::string& path) const {
+    const ColumnTranslation translation = column.finish(none_, map);
+    std::vector<std::uint32_t> out(counts.size());
+    for (std::uint32_t i = 0; i < counts.size(); ++i) {
+      const std::uint32_t index = translation.of_string(i);
+      if (counts[i] > std::numeric_limits<std::uint32_t>::max()) {
+        throw data_error(path, "id " + map.text(index) + " has more than 4294967295 ratings");
+      }
+      out[index] = static_cast<std::uint32_t>(counts[i]);
+    }
+    return out;
+  }
+
+  const RatingsOptions& options_;
+  RatingSyntax& syntax_;
+  RatingStore none_;
+  RatingColumn users_ = RatingColumn::without_store(), items_ = RatingColumn::without_store();
+  std::vector<std::uint64_t> user_counts_, item_counts_;  // by number of the string
+  std::uint64_t size_ = 0;
+};
+
+// Keeps some of the ratings. Sums go on over the borders of pieces, so that they are those of whole chunks.
+class ShareKeeper final : public RatingsSink {
+ public:
+  ShareKeeper(const RatingsOptions& options, RatingSyntax& syntax, const std::vector<bool>& keeps)
+      : options_(options), syntax_(syntax), keeps_(keeps), users_(options.known_users), items_(options.known_items) {}
+
+  void take(std::span<RatingPiece> wave) override {
+    users_.take(wave, &RatingPiece::users, none_, options_.read.parallel);
+    items_.take(wave, &RatingPiece::items, none_, options_.read.parallel);
+    syntax_.seen_users = users_.texts();
+    syntax_.seen_items = items_.texts();
+    options_.read.parallel(wave.size(), [&](std::size_t i) {
+      users_.renumber(i, wave[i]);
+      items_.renumber(i, wave[i]);
+    });
+    const ColumnTranslation users = users_.translation_of_wave(), items = items_.translation_of_wave();
+    options_.read.parallel(wave.size(), [&](std::size_t i) {
+      users.apply({wave[i].ratings.get(), wave[i].count}, &Rating::user);
+      items.apply({wave[i].ratings.get(), wave[i].count}, &Rating::item);
+    });
+    for (const RatingPiece& piece : wave) {
+      keep({piece.ratings.get(), piece.count});
+      fourth_columns_ += piece.fourth_columns;
+    }
+  }
+
+  std::uint64_t size() const override { return size_; }
+
+  void finish(RatingsData& data) {
+    combine(sums_, data);
+    data.checksum = checksum_with(data.checksum, *options_.known_users, *options_.known_items);
+    warn_of_fourth_columns(fourth_columns_, size_, data.warnings);
+    data.ratings = std::move(store_);
+  }
+
+ private:
+  void keep(std::span<const Rating> ratings) {
+    for (const Rating& r : ratings) {
+      if (r.user != IdMap::kUnseen && keeps_[r.user]) store_.push_back(r);
+    }
+    while (!ratings.empty()) {
+      const std::uint64_t at = size_ % RatingStore::kChunk;
+      if (at == 0) sums_.emplace_back();
+      const auto part = ratings.first(std::min<std::size_t>(ratings.size(), RatingStore::kChunk - at));
+      summarise(part, size_, sums_.back());
+      size_ += part.size();
+      ratings = ratings.subspan(part.size());
+    }
+  }
+
+  const RatingsOptions& options_;
+  RatingSyntax& syntax_;
+  const std::vector<bool>& keeps_;
+  RatingStore store_;
+  RatingStore none_;  // what is kept has its indices already and is not to be renumbered
+  RatingColumn users_, items_;
+  std::vector<ChunkSummary> sums_;
+  std::uint64_t size_ = 0, fourth_columns_ = 0;
+};
+
 TextSummary read_lines(InputFile& file, const RatingsOptions& options, RatingSyntax& syntax, TextStart start,
-                       RatingsBuilder& builder) {
+                       RatingsSink& builder) {
   return parse_pieces<RatingPiece>(
       file, options.read, start, [&](TextPiece piece, RatingPiece& out) { parse_rating_lines(syntax, piece, out); },
       [&](std::span<RatingPiece> wave, std::uint64_t) { builder.take(wave); });
 }
 
 TextSummary read_triples(InputFile& file, const RatingsOptions& options, RatingSyntax& syntax, RatingsData& data,
-                         RatingsBuilder& builder) {
+                         RatingsSink& builder) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   std::string_view head = file.peek(kHeadBytes);
   const std::size_t mark = head.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
@@ -162,7 +295,7 @@ TextSummary read_triples(InputFile& file, const RatingsOptions& options, RatingS
 }
 
 TextSummary read_array(InputFile& file, const RatingsOptions& options, const MatrixMarketHeader& header,
-                       RatingsBuilder& builder) {
+                       RatingsSink& builder) {
   if (header.entries == 0) throw data_error(file.path(), header.lines, 1, "at least one row and column", "none");
   std::uint64_t count = 0;
   const TextSummary summary =
@@ -178,7 +311,7 @@ TextSummary read_array(InputFile& file, const RatingsOptions& options, const Mat
   return summary;
 }
 
-TextSummary read_matrix(InputFile& file, const RatingsOptions& options, RatingSyntax& syntax, RatingsBuilder& builder) {
+TextSummary read_matrix(InputFile& file, const RatingsOptions& options, RatingSyntax& syntax, RatingsSink& builder) {
   const MatrixMarketHeader header = read_matrix_market_header(file);
   if (header.symmetry != MatrixMarketHeader::Symmetry::general) {
     throw data_error(file.path(), 1, 1, "a general matrix of users and items", "a symmetric one");
@@ -205,6 +338,21 @@ DataFormat format_of(InputFile& file, const RatingsOptions& options) {
   return *options.format;
 }
 
+void read_into(const std::string& path, const RatingsOptions& options, RatingSyntax& syntax, RatingsData& data,
+               RatingsSink& sink) {
+  InputFile file(path);
+  data.recognised.format = format_of(file, options);
+  data.recognised.gzip = file.gzip();
+  const bool matrix = data.recognised.format == DataFormat::matrix_market;
+  const TextSummary summary =
+      matrix ? read_matrix(file, options, syntax, sink) : read_triples(file, options, syntax, data, sink);
+  if (sink.size() == 0) {
+    throw data_error(path, summary.bytes == 0 ? "expected ratings, got an empty file"
+                                              : "expected ratings, got only comments and blank lines");
+  }
+  data.warnings = summary.warnings();
+}
+
 }  // namespace
 
 void check_ratings_format(DataFormat format) {
@@ -214,22 +362,32 @@ void check_ratings_format(DataFormat format) {
 }
 
 RatingsData read_ratings(const std::string& path, const RatingsOptions& options) {
-  InputFile file(path);
-  RatingsData data;
   RatingSyntax syntax;
   RatingsBuilder builder(options, syntax);
-  data.recognised.format = format_of(file, options);
-  data.recognised.gzip = file.gzip();
-  const bool matrix = data.recognised.format == DataFormat::matrix_market;
-  const TextSummary summary =
-      matrix ? read_matrix(file, options, syntax, builder) : read_triples(file, options, syntax, data, builder);
-  if (builder.size() == 0) {
-    throw data_error(path, summary.bytes == 0 ? "expected ratings, got an empty file"
-                                              : "expected ratings, got only comments and blank lines");
-  }
-  data.warnings = summary.warnings();
+  RatingsData data;
+  read_into(path, options, syntax, data, builder);
   builder.finish(data);
   return data;
+}
+
+RatingsOutline outline_ratings(const std::string& path, const RatingsOptions& options) {
+  RatingSyntax syntax;
+  Outliner outliner(options, syntax);
+  RatingsData data;
+  read_into(path, options, syntax, data, outliner);
+  return outliner.finish(path);
+}
+
+RatingsData read_some_ratings(const std::string& path, const RatingsOptions& options, const RatingsOutline& outline,
+                              const std::vector<bool>& keeps) {
+  RatingSyntax syntax;
+  ShareKeeper keeper(options, syntax, keeps);
+  RatingsData data;
+  read_into(path, options, syntax, data, keeper);
+  const std::uint64_t all = keeper.size();
+  keeper.finish(data);
+  if (all == outline.ratings && data.unseen_users == 0 && data.unseen_items == 0) return data;
+  throw data_error(path, "expected the ratings that were counted a moment ago, got others: did it change?");
 }
 
 std::uint64_t count_duplicates(const RatingStore& ratings) {

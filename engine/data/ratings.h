@@ -49,6 +49,21 @@ void check_ratings_format(DataFormat format);
 /// line and column for the first bad line of the file, for an empty file and for one with nothing but comments.
 RatingsData read_ratings(const std::string& path, const RatingsOptions& options = {});
 
+/// What a file of ratings is about, without the ratings: who is to keep some of them can choose by it.
+struct RatingsOutline {
+  IdMap users, items;
+  std::vector<std::uint32_t> user_counts, item_counts;  ///< ratings of each, by index
+  std::uint64_t ratings = 0;
+};
+/// The ids are those of read_ratings(). Cost: as reading, where all ids are integers several times as much; memory for
+/// ids and counts only. Throws as it does, and data_error for an id with more than 2^32 - 1 ratings.
+RatingsOutline outline_ratings(const std::string& path, const RatingsOptions& options = {});
+/// Reads once more and keeps the ratings of users with keeps[user], in the order of the file; everything else that is
+/// said is of all. The known ids of `options` must be those of the outline. Throws data_error when the file is not that
+/// one any more.
+RatingsData read_some_ratings(const std::string& path, const RatingsOptions& options, const RatingsOutline& outline,
+                              const std::vector<bool>& keeps);
+
 /// How many ratings repeat a pair of user and item that came before. Pairs with an unseen id are not counted. Cost:
 /// O(ratings + users + items) time with two random accesses a rating, 4 bytes a rating of memory for its duration.
 /// A trainer that visits ratings grouped by user finds them cheaper by itself, see DuplicateStamp.

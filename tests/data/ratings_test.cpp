@@ -40,6 +40,56 @@ std::vector<std::string> triples(const RatingsData& data) {
   return all;
 }
 
+TEST_F(Ratings, shares_of_a_file_are_the_file) {
+  const auto lines = [](const char* user, const char* item, std::uint64_t spread, std::uint64_t count = 5000) {
+    std::string text;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      text += user + std::to_string(i * i % 97 * spread) + ' ' + item + std::to_string(i * 7 % 61) + ' ' +
+              std::to_string(static_cast<double>(i % 11) / 2) + (i == 3000 ? " 17\n" : "\n");
+    }
+    return text;
+  };
+  ReadOptions small_pieces;
+  small_pieces.piece_bytes = 4096;
+  small_pieces.wave_pieces = 4;
+  const std::string contents[] = {lines("", "", 1, RatingStore::kChunk + 1000), lines("u", "", 1),
+                                  lines("", "i", 40'000'000), lines("", "", 1) + "late a 1\n" + lines("", "", 1)};
+  for (const std::string& content : contents) {
+    const std::string path = file("r", content);
+    RatingsOptions options;
+    options.read = small_pieces;
+    const RatingsData whole = read_ratings(path, options);
+    const RatingsOutline outline = outline_ratings(path, options);
+    EXPECT_EQ(outline.users.texts(), whole.users.texts());
+    EXPECT_EQ(outline.items.texts(), whole.items.texts());
+    options.known_users = &outline.users;
+    options.known_items = &outline.items;
+    std::vector<std::uint32_t> user_counts(whole.users.size(), 0), item_counts(whole.items.size(), 0);
+    std::vector<bool> keeps[2] = {std::vector<bool>(whole.users.size()), std::vector<bool>(whole.users.size())};
+    for (std::size_t u = 0; u < whole.users.size(); ++u) keeps[u % 3 == 0 ? 0 : 1][u] = true;
+    RatingsData shares[2];
+    for (std::size_t s = 0; s < 2; ++s) {
+      shares[s] = read_some_ratings(path, options, outline, keeps[s]);
+      EXPECT_EQ(shares[s].checksum, whole.checksum);
+      EXPECT_EQ(shares[s].mean, whole.mean);
+      EXPECT_EQ(shares[s].variance, whole.variance);
+      EXPECT_EQ(shares[s].warnings, whole.warnings);
+    }
+    std::uint64_t next[2] = {0, 0};
+    for (std::uint64_t i = 0; i < whole.ratings.size(); ++i) {
+      const Rating& r = whole.ratings[i];
+      ++user_counts[r.user];
+      ++item_counts[r.item];
+      const std::size_t s = r.user % 3 == 0 ? 0 : 1;
+      const Rating& kept = shares[s].ratings[next[s]++];
+      ASSERT_EQ(std::tie(kept.user, kept.item, kept.value), std::tie(r.user, r.item, r.value)) << i;
+    }
+    EXPECT_EQ(next[0] + next[1], shares[0].ratings.size() + shares[1].ratings.size());
+    EXPECT_EQ(outline.user_counts, user_counts);
+    EXPECT_EQ(outline.item_counts, item_counts);
+  }
+}
+
 TEST_F(Ratings, means_the_same_in_every_spelling) {
   const std::string lines = "3 7 4.5\n1 7 2\n3 9 -1e1\n";
   const RatingsData plain = from(lines);
