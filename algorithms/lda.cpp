@@ -302,14 +302,16 @@ std::size_t TopicModel::blocks_for(WorkerId workers) const {
                     " units of work in an iteration, for " + std::to_string(tokens_) + " tokens");
 }
 
-// Dense rows only where documents have an eighth of the topics, or topics are few.
+// Dense rows only where documents have an eighth of the topics, or topics are few. With mh each document knows
+// its tokens.
 std::uint64_t TopicModel::document_row_bytes() const {
   const bool may_be_dense = params_.sampler == SamplerChoice::dense || params_.sampler == SamplerChoice::by_counts;
   const std::uint64_t dense = documents_ * padded_topics(params_.topics) * sizeof(std::int32_t);
   const std::uint64_t rows = params_.sampler == SamplerChoice::dense ? dense
                              : may_be_dense                          ? std::min(dense, 4 * document_list_bytes_)
                                                                      : 0;
-  return (document_list_bytes_ + rows) / nodes_ + 1;
+  const std::uint64_t tokens = params_.sampler == SamplerChoice::mh ? tokens_ * sizeof(std::uint32_t) : 0;
+  return (document_list_bytes_ + rows + tokens) / nodes_ + 1;
 }
 
 void TopicModel::add_common(WorkerId workers, MemoryEstimate& estimate) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -256,6 +257,16 @@ void DocumentTopics::add(std::uint32_t document, Topic topic) {
     ++size;
   }
   ++counts[place];
+}
+
+void DocumentTopics::list_tokens(std::span<const std::uint32_t> documents) {
+  if (tokens_.size() == documents.size()) return;
+  ORRERY_CHECK(documents.size() <= std::numeric_limits<std::uint32_t>::max());
+  tokens_begin_.assign(1, 0);
+  for (const std::uint32_t length : lengths_) tokens_begin_.push_back(tokens_begin_.back() + length);
+  tokens_.resize(documents.size());
+  std::vector<std::size_t> next(tokens_begin_);
+  for (std::size_t i = 0; i < documents.size(); ++i) tokens_[next[documents[i]]++] = static_cast<std::uint32_t>(i);
 }
 
 void DocumentTopics::convert(DocumentForm form) {

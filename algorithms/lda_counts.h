@@ -111,6 +111,13 @@ class DocumentTopics {
   std::size_t documents() const noexcept { return lengths_.size(); }
   std::uint32_t length(std::size_t document) const { return lengths_[document]; }
   void add(std::uint32_t document, Topic topic);
+  /// Lists the tokens of each document, once: token i is one of documents[i]. Cost: a pass over the tokens, 4 bytes
+  /// for each.
+  void list_tokens(std::span<const std::uint32_t> documents);
+  /// The numbers of a document's tokens, ascending. After list_tokens().
+  std::span<const std::uint32_t> tokens_of(std::size_t document) const {
+    return std::span(tokens_).subspan(tokens_begin_[document], lengths_[document]);
+  }
   /// Changes the form and keeps the counts.
   void convert(DocumentForm form);
   /// Counts from scratch: token i is one of documents[i] and has topics[i], or none. Cost: a pass over the tokens, and
@@ -153,6 +160,8 @@ class DocumentTopics {
   std::uint32_t* slots_ = nullptr;
   std::vector<std::uint64_t> begin_;  ///< of lists, in slots_
   std::vector<std::uint32_t> sizes_;
+  std::vector<std::uint32_t> tokens_;  ///< by document
+  std::vector<std::size_t> tokens_begin_;
 };
 
 /// n_k, shared by all workers. A worker works on a copy to which it adds its own moves; the moves of a clock reach the

@@ -48,6 +48,8 @@ struct TopicView {
 struct Visit {
   const std::uint32_t* documents = nullptr;  ///< by token: number within the worker
   Topic* topics = nullptr;                   ///< by token: read and written
+  const Topic* all_topics = nullptr;         ///< by token of the worker's, of which `topics` is a part
+  std::size_t first = 0;                     ///< where: topics == all_topics + first
   std::size_t tokens = 0;
   const float* uniforms = nullptr;  ///< by token, in [0, 1)
   float beta = 0;                   ///< β_w

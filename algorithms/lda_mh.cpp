@@ -5,7 +5,8 @@
 //              and r = 1 / (N / K + β̄) the same for all topics. A step s → t is accepted with probability
 //              min(1, p(t) q(s) / (p(s) q(t))), with the q that was drawn from, not with that of the counts as they are
 //              now: with the latter the steps would not have p as their fixed point.
-//   document:  q(k) ∝ n_dk + α_k without the token itself, so p(t) q(s) / (p(s) q(t)) is just φ_t / φ_s.
+//   document:  q(k) ∝ n_dk + α_k without the token itself, so p(t) q(s) / (p(s) q(t)) is just φ_t / φ_s. It is drawn as
+//              the topic of another token of the document, any of them, so the tokens of each document are listed.
 //
 // The token is out of all counts meanwhile. What is not exact: the frozen f still holds the token's own old topic, one
 // count among those of its word. Where that would matter, in visits of few tokens or words of few topics, f is taken
@@ -35,6 +36,7 @@ class MhSampler final : public Sampler {
     return proposed_ == 0 ? 1 : 1 - static_cast<double>(refused_) / static_cast<double>(proposed_);
   }
   DocumentForm form() const override { return DocumentForm::listed; }
+  bool draws_tokens() const override { return true; }
 
   void begin_clock(TopicView& view) override {
     const auto topics = static_cast<double>(view.topics);
@@ -53,21 +55,14 @@ class MhSampler final : public Sampler {
     freeze_ = visit.tokens > kFewTokens && topics_.size() > kFewTopics;
     if (freeze_) freeze_row(visit, view);
     for (std::size_t i = 0; i < visit.tokens; ++i) {
-      List list = open_list(lists, visit.documents[i]);
-      const std::uint32_t others = documents.length(visit.documents[i]) - 1;
-      Token token{visit, view, list, others, draws};
-      const Topic old = visit.topics[i];
-      Topic now = old;
-      if (old == kNoTopic) {
-        now = static_cast<Topic>(draws.below(view.topics));
-      } else {
-        take_out(token, old);
-      }
+      Token token{visit,           view, open_list(lists, visit.documents[i]), documents.tokens_of(visit.documents[i]),
+                  visit.first + i, draws};
+      Topic now = begin(token, visit.topics[i]);
       for (int step = 0; step < steps_; ++step) {
         now = freeze_ ? step_by_frozen_word(token, now) : step_by_word(token, now);
         now = step_by_document(token, now);
       }
-      put_in(token, now);
+      end(token, now);
       visit.topics[i] = now;
     }
     if (freeze_) {
@@ -76,13 +71,17 @@ class MhSampler final : public Sampler {
   }
 
  private:
-  /// A token that is out of all counts, and what it is drawn from.
+  /// A token that is out of the counts of its word and of all, and what it is drawn from. The list of its document
+  /// still counts it: most tokens end where they were.
   struct Token {
     Visit& visit;
     TopicView& view;
-    List& list;
-    std::uint32_t others;  ///< tokens of its document beside it
+    List list;
+    std::span<const std::uint32_t> tokens;  ///< of its document
+    std::size_t number;                     ///< its own
     RandomStream& draws;
+    Topic old = kNoTopic;
+    std::uint32_t old_place = 0;
   };
 
   static double sum(std::span<const float> values) {
@@ -95,9 +94,11 @@ class MhSampler final : public Sampler {
     return (token.visit.counts[k] + double{token.visit.beta}) * double{token.view.inverse[k]};
   }
   static double in_document(const Token& token, Topic k) {
+    const double alpha{token.view.alpha[k]};
+    if (k == token.old) return token.list.counts[token.old_place] - 1 + alpha;
     const std::uint32_t place = place_of(token.list, k);
     const bool has = place < token.list.size && token.list.topics[place] == k;
-    return (has ? token.list.counts[place] : 0) + double{token.view.alpha[k]};
+    return (has ? token.list.counts[place] : 0) + alpha;
   }
 
   /// The topics of the word, to draw from: grows as topics are added.
@@ -107,9 +108,13 @@ class MhSampler final : public Sampler {
       topics_.assign(visit.row, visit.row + visit.row_size);
       return;
     }
-    for (Topic k = 0; k < view.topics; ++k) {
-      if (visit.counts[k] != 0) topics_.push_back(k);
+    topics_.resize(view.topics);
+    std::size_t size = 0;
+    for (Topic k = 0; k < view.topics; ++k) {  // without a branch: which topics a word has cannot be foreseen
+      topics_[size] = k;
+      size += visit.counts[k] != 0 ? 1 : 0;
     }
+    topics_.resize(size);
   }
 
   void freeze_row(const Visit& visit, const TopicView& view) {
@@ -129,19 +134,24 @@ class MhSampler final : public Sampler {
     token.view.inverse[topic] =
         static_cast<float>(1.0 / (static_cast<double>(token.view.totals[topic]) + token.view.beta_sum));
   }
-  void take_out(Token& token, Topic topic) {
-    change(token, topic, -1);
-    const std::uint32_t place = place_of(token.list, topic);
-    if (--token.list.counts[place] == 0) erase(token.list, place);
+  /// Takes a token out; returns the topic from which its steps begin.
+  Topic begin(Token& token, Topic old) {
+    if (old == kNoTopic) return any_topic(token);
+    token.old = old;
+    token.old_place = place_of(token.list, old);
+    change(token, old, -1);
+    return old;
   }
-  void put_in(Token& token, Topic topic) {
-    note_topic(token.visit, topic);
-    change(token, topic, 1);
-    const std::uint32_t place = place_of(token.list, topic);
-    if (place < token.list.size && token.list.topics[place] == topic) {
+  void end(Token& token, Topic now) {
+    note_topic(token.visit, now);
+    change(token, now, 1);
+    if (now == token.old) return;
+    if (token.old != kNoTopic && --token.list.counts[token.old_place] == 0) erase(token.list, token.old_place);
+    const std::uint32_t place = place_of(token.list, now);
+    if (place < token.list.size && token.list.topics[place] == now) {
       ++token.list.counts[place];
     } else {
-      insert(token.list, place, topic);
+      insert(token.list, place, now);
     }
   }
   void note_topic(Visit& visit, Topic topic) {
@@ -190,19 +200,30 @@ class MhSampler final : public Sampler {
     return now;
   }
 
+  /// While tokens get their first topics, others may have none yet: those that have stand for all.
+  static Topic topic_from_list(Token& token) {
+    std::int64_t left = 0;
+    for (std::uint32_t j = 0; j < token.list.size; ++j) left += token.list.counts[j];
+    if (left == 0) return kNoTopic;
+    left = static_cast<std::int64_t>(token.draws.below(static_cast<std::uint64_t>(left)));
+    std::uint32_t place = 0;
+    while ((left -= token.list.counts[place]) >= 0) ++place;
+    return token.list.topics[place];
+  }
+  /// The topic of another token of the document.
+  static Topic topic_of_another(Token& token) {
+    std::size_t number = token.number;
+    while (number == token.number) number = token.tokens[token.draws.below(token.tokens.size())];
+    return token.visit.all_topics[number];
+  }
+
   Topic step_by_document(Token& token, Topic now) {
-    const double target = token.draws.uniform() * (token.others + alpha_sum_);
+    const auto others = static_cast<double>(token.tokens.size() - 1);
     Topic next = kNoTopic;
-    if (target < token.others) {
-      auto left = static_cast<std::int64_t>(target);
-      for (std::uint32_t j = 0; j < token.list.size && left >= 0; ++j) {
-        left -= token.list.counts[j];
-        next = token.list.topics[j];
-      }
+    if (token.draws.uniform() * (others + alpha_sum_) < others) {
+      next = token.old == kNoTopic ? topic_from_list(token) : topic_of_another(token);
     }
-    if (next == kNoTopic) {
-      next = symmetric_ ? any_topic(token) : alpha_table_.draw(token.draws);
-    }
+    if (next == kNoTopic) next = symmetric_ ? any_topic(token) : alpha_table_.draw(token.draws);
     if (next == now) return now;
     const double gain = phi(token, next), loss = phi(token, now);
     return gain >= loss || token.draws.uniform() * loss < gain ? next : now;

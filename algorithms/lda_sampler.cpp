@@ -7,6 +7,8 @@ namespace {
 
 // Measured (dense against sparse, tokens a second, AVX-512): equal where a document has an eighth of the topics,
 // whatever the number of topics; below so few topics that a scan of all is as quick as a list.
+// mh is never chosen: on 1.7 million tokens with 1,000 topics a pass of it costs more than one of either, and it needs
+// more passes to the same held-out likelihood.
 constexpr double kDenseShare = 8;
 constexpr std::size_t kAlwaysDense = 64;
 

@@ -21,6 +21,8 @@ class Sampler {
   virtual SamplerKind kind() const = 0;
   /// The form of document rows that it works on.
   virtual DocumentForm form() const = 0;
+  /// Whether it draws tokens of a document: then documents know theirs (DocumentTopics::tokens_of).
+  virtual bool draws_tokens() const { return false; }
   /// Totals and their reciprocals are those of a new clock.
   virtual void begin_clock(TopicView& view) = 0;
   /// Gives every token of the visit a topic.

@@ -102,6 +102,7 @@ Sampler& LdaTrainee::sampler_for(Worker& worker, std::size_t stripe) {
                                   .mh_steps = plan_.mh_steps});
   }
   documents.convert(sampler->form());
+  if (sampler->draws_tokens()) documents.list_tokens(state_.grid.stripe(stripe).documents);
   return *sampler;
 }
 
@@ -148,6 +149,8 @@ void LdaTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
     const WordTopics::Row row = state_.words.row(memory, block, run.word);
     Visit visit;
     visit.documents = stripe.documents.data() + token;
+    visit.all_topics = stripe.topics.data();
+    visit.first = token;
     visit.topics = stripe.topics.data() + token;
     visit.tokens = run.tokens;
     visit.beta = static_cast<float>(state_.priors.beta_of(first_word + run.word));

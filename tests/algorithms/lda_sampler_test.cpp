@@ -252,6 +252,7 @@ class LoneToken {
       view_.inverse[k] = static_cast<float>(1 / (static_cast<double>(totals_[k]) + view_.beta_sum));
     }
     documents_.add(0, topic_);
+    documents_.list_tokens(std::vector<std::uint32_t>{0});
   }
   double acceptance(int steps) {
     const auto sampler = make_sampler(SamplerKind::mh, {.topics = kTopics, .longest_run = 1, .mh_steps = 1});
@@ -262,6 +263,7 @@ class LoneToken {
       Visit visit;
       visit.documents = &document;
       visit.topics = &topic_;
+      visit.all_topics = &topic_;
       visit.tokens = 1;
       visit.beta = 0.05F;
       visit.counts = counts_.data();
