@@ -74,14 +74,14 @@ class Runner:
             self._say(f"  {contender.name} is skipped: {reason}")
         return entry
 
-    def _values(self, entry, targets):
-        """What templates may use. Targets come as {target} (the first) and {target.NAME}."""
+    def _values(self, entry, targets, turn=0):
+        """What templates may use. Targets come as {target} (the first) and {target.NAME}, the round as {seed}, from 1."""
         known = {f"target.{name}": value for name, value in targets.items() if value is not None}
         if self._case.targets and next(iter(self._case.targets)) in targets:
             first = targets[next(iter(self._case.targets))]
             known.update({"target": first} if first is not None else {})
-        return {**self._case.values, **entry.contender.values, **entry.prepared.files, "items": entry.prepared.items,
-                "out": str(self._folder / entry.contender.name), **known, **entry.settings,
+        return {"seed": turn + 1, **self._case.values, **entry.contender.values, **entry.prepared.files,
+                "items": entry.prepared.items, "out": str(self._folder / entry.contender.name), **known, **entry.settings,
                 "predictions": str(self._folder / f"{entry.contender.name}.predictions")}
 
     def _settle(self, entries):
@@ -133,7 +133,7 @@ class Runner:
         return order
 
     def _round(self, entry, targets, turn):
-        values = self._values(entry, targets)
+        values = self._values(entry, targets, turn)
         found = entry.adapter.measure(entry.contender, values, self._better, entry.known_curve)
         for name, target in targets.items():
             reached = None if target is None else curves.seconds_to(found["curve"], target, self._better)

@@ -45,6 +45,14 @@ class Race(InFolder):
         self.assertEqual(self.log.read_text().split(), ["a", "b"] * 3)
         self.assertEqual(result["order"], ["a", "b"] * 3)
 
+    def test_a_round_is_the_seed_unless_the_case_has_one(self):
+        mine = self.contender("a")
+        mine.command = ["0.5", "0", "{seed}", "{log}"]
+        theirs = self.contender("b", values={"seed": 7})
+        theirs.command = list(mine.command)
+        self.race([mine, theirs], {}, rounds=3)
+        self.assertEqual(self.log.read_text().split(), ["1", "7", "2", "7", "3", "7"])
+
     def test_the_best_of_a_peer_is_the_target_of_the_others(self):
         result = self.race([self.contender("ours", "0.3"), self.contender("peer", "0.5")], {"best": {"best_of": "peer"}})
         self.assertAlmostEqual(result["targets"]["best"], 0.625)
