@@ -8,9 +8,9 @@
 namespace orrery::mf {
 namespace {
 
-constexpr std::size_t kCacheLine = 64;
+constexpr std::size_t kLineBytes = 64;
 
-std::size_t rounded(std::size_t bytes) { return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine; }
+std::size_t rounded(std::size_t bytes) { return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes; }
 
 std::vector<std::size_t> bytes_of_parts(const Axis& axis, std::size_t bytes_each) {
   std::vector<std::size_t> bytes;
