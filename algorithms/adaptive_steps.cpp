@@ -40,17 +40,21 @@ AdaptiveTrainee::AdaptiveTrainee(const Engine& engine, const WorkerMap& map, con
     parameters_.set(j, of_column);
   }
   for (const std::uint32_t column : rows_.columns) ++column_rows_[column];
+  for (WorkerId w = 0; w < workers_; ++w) columns_.push_back(parameters_.stream(w, columns_of({w, w + 1})));
   say_what_is_read(map);
   std::uint64_t longest = 1;
   for (WorkerId w = 0; w < workers_; ++w) longest = std::max(longest, first_row_[w + 1] - first_row_[w]);
   clocks_per_iteration_ = static_cast<Clock>((longest + rule_.batch - 1) / rule_.batch);
 }
 
+std::span<const std::uint32_t> AdaptiveTrainee::columns_of(Workers workers) const {
+  const std::uint64_t first = rows_.starts[first_row_[workers.first]];
+  return std::span(rows_.columns).subspan(first, rows_.starts[first_row_[workers.last]] - first);
+}
+
 // On several nodes: the columns that occur in the rows of this node's workers.
 void AdaptiveTrainee::say_what_is_read(const WorkerMap& map) {
-  const std::uint64_t first = rows_.starts[first_row_[map.first_worker(map.this_node())]];
-  const std::uint64_t last = rows_.starts[first_row_[map.first_worker(map.this_node() + 1)]];
-  parameters_.will_read(std::span(rows_.columns).subspan(first, last - first));
+  parameters_.will_read(columns_of({map.first_worker(map.this_node()), map.first_worker(map.this_node() + 1)}));
   if (has_intercept_) parameters_.will_read(std::array{rows_.column_count});
 }
 
@@ -64,14 +68,16 @@ std::vector<float> AdaptiveTrainee::weights() const {
   return weights;
 }
 
-void AdaptiveTrainee::score(const UnitContext& context, std::uint64_t row, std::span<double> scores) {
-  const auto add = [&](std::uint32_t column, double value) {
-    const std::span<const float> weights = parameters_.read(context, column);
+void AdaptiveTrainee::score(const UnitContext& context, Columns& columns, std::uint64_t row, std::span<double> scores) {
+  const auto add = [&](std::span<const float> weights, double value) {
     for (std::size_t k = 0; k < scores_; ++k) scores[k] += double{weights[k]} * value;
   };
   std::fill(scores.begin(), scores.end(), 0.0);
-  for (std::uint64_t e = rows_.starts[row]; e < rows_.starts[row + 1]; ++e) add(rows_.columns[e], rows_.values[e]);
-  if (has_intercept_) add(rows_.column_count, 1);
+  const std::uint64_t first = rows_.starts[first_row_[context.worker]];
+  for (std::uint64_t e = rows_.starts[row]; e < rows_.starts[row + 1]; ++e) {
+    add(columns.read(e - first), rows_.values[e]);
+  }
+  if (has_intercept_) add(parameters_.read(context, rows_.column_count), 1);
 }
 
 void AdaptiveTrainee::add_row(Gradient& gradient, std::uint64_t row, std::span<const double> slopes) const {
@@ -91,9 +97,10 @@ void AdaptiveTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
   std::vector<double> of_row(scores_);
   const std::uint64_t batch = std::min(rule_.batch, count);
   const std::uint64_t from = static_cast<std::uint64_t>(unit.clock) * batch % count;
+  Columns columns = parameters_.along(context, columns_[unit.worker]);
   for (std::uint64_t i = 0; i < batch; ++i) {
     const std::uint64_t row = first + (from + i) % count;
-    score(context, row, of_row);
+    score(context, columns, row, of_row);
     loss_.differentiate(row, of_row);
     add_row(gradient, row, of_row);
   }

@@ -58,8 +58,15 @@ class AdaptiveTrainee final : public TableProgram {
   /// A worker's gradient of a batch: for each column in it the sums of slopes, by score, and the number of rows.
   using Gradient = UpdateBatch<float>;
 
+  using Columns = StreamCursor<float>;
+  struct Workers {
+    WorkerId first, last;
+  };
+
+  /// Of the entries in rows of workers in [first, last).
+  std::span<const std::uint32_t> columns_of(Workers workers) const;
   void say_what_is_read(const WorkerMap& map);
-  void score(const UnitContext& context, std::uint64_t row, std::span<double> scores);
+  void score(const UnitContext& context, Columns& columns, std::uint64_t row, std::span<double> scores);
   void add_row(Gradient& gradient, std::uint64_t row, std::span<const double> slopes) const;
   void take_step(const UnitContext& context, const Gradient& gradient, std::uint64_t batch);
 
@@ -71,6 +78,7 @@ class AdaptiveTrainee final : public TableProgram {
   const Report report_;
   const WorkerId workers_;
   std::vector<std::uint64_t> first_row_;  ///< by worker
+  std::vector<RowStream> columns_;        ///< by worker: of the entries of its rows
   std::vector<float> column_rows_;        ///< rows in which a column occurs
   Clock clocks_per_iteration_ = 1;
   Table<float>& parameters_;  ///< a row: the weights of a column by score, then their sums of squares

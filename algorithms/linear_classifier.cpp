@@ -119,7 +119,8 @@ MemoryEstimate LinearClassifier::memory(WorkerId workers) const {
   const bool on_table = params_.solver == LinearSolver::sgd;
   if (on_table) {
     // At most: a gradient and an update of every column, each with its key and its place in the index.
-    estimate.add("updates of the workers", workers * columns, (3 * scores() + 9) * sizeof(float));
+    estimate.add("updates of the workers", workers * columns, (3 * scores() + 9) * sizeof(float))
+        .add("places of the entries", rows.entries(), sizeof(std::uint32_t));
   } else {
     estimate.add("sums of the workers", workers * parameters, sizeof(newton::Slope));
   }

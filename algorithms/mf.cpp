@@ -270,7 +270,8 @@ MemoryEstimate MatrixFactorisation::memory(WorkerId workers) const {
                                                           std::uint64_t{workers} * items_.size());
     estimate.add("columns of the units", ratings_, sizeof(std::uint16_t))
         .add("table of items", items_.size(), row_bytes)
-        .add("updates of the workers", touched, 2 * row_bytes);
+        .add("updates of the workers", touched, 2 * row_bytes)
+        .add("places of the items", touched * static_cast<std::uint64_t>(params_.clocks), sizeof(std::uint32_t));
   }
   if (valid_) {
     estimate.add("held-out ratings", valid_ratings_, sizeof(Rating)).add("best model so far", rows_here, row_bytes);

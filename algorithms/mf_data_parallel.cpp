@@ -53,6 +53,10 @@ DataParallelTrainee::DataParallelTrainee(const Engine& engine, const WorkerMap& 
        c < map.first_worker(map.this_node() + 1) * of_worker; ++c) {
     items_.will_read(parts_[c].items);
   }
+  streams_.reserve(parts_.size());
+  for (std::size_t c = 0; c < parts_.size(); ++c) {
+    streams_.push_back(items_.stream(static_cast<WorkerId>(c / of_worker), parts_[c].items));
+  }
   for_each_item([&](std::uint32_t, const float*, const Side& side) { sides_.push_back(side); });
   put_into_table();
 }
@@ -80,28 +84,29 @@ void DataParallelTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
   const StepRule step = rule_.at(unit.clock / clocks_);
   for (std::size_t block = 0; block < grid_.blocks(); ++block) {
     const std::size_t c = stripe * grid_.blocks() + block;
-    seen_[c] = train(parts_[c], grid_.cell(stripe, block), stripe, step, context);
+    StreamCursor<float> items = items_.along(context, streams_[c]);
+    seen_[c] = train(parts_[c], grid_.cell(stripe, block), stripe, step, items);
   }
 }
 
 double DataParallelTrainee::train(const Part& part, const Cell& cell, std::size_t stripe, const StepRule& step,
-                                  const UnitContext& context) {
+                                  StreamCursor<float>& items) {
   Copy copy(part.items.size(), state_.stride());
-  read_items(part, context, copy);
+  read_items(part, items, copy);
   double seen = 0;
   {
     const AccessSection inner_loop;
     seen = kernels_.train_cell({cell.batches.data(), cell.rows.data(), part.columns.data(), cell.values.data()},
                                state_.stripe(stripe), {copy.factors.get(), copy.sides.get()}, state_.stride(), step);
   }
-  add_gains(part, step, context, copy);
+  add_gains(part, step, items, copy);
   return seen;
 }
 
-void DataParallelTrainee::read_items(const Part& part, const UnitContext& context, Copy& copy) {
+void DataParallelTrainee::read_items(const Part& part, StreamCursor<float>& items, Copy& copy) {
   const std::size_t rank = state_.rank(), stride = state_.stride();
   for (std::size_t i = 0; i < part.items.size(); ++i) {
-    const std::span<const float> row = copy.before[i] = items_.read(context, part.items[i]);
+    const std::span<const float> row = copy.before[i] = items.read(i);
     float* factors = copy.factors.get() + i * stride;
     std::copy_n(row.begin(), rank, factors);
     std::fill(factors + rank, factors + stride, 0.0F);
@@ -111,7 +116,7 @@ void DataParallelTrainee::read_items(const Part& part, const UnitContext& contex
   }
 }
 
-void DataParallelTrainee::add_gains(const Part& part, const StepRule& step, const UnitContext& context,
+void DataParallelTrainee::add_gains(const Part& part, const StepRule& step, StreamCursor<float>& items,
                                     const Copy& copy) {
   const std::size_t rank = state_.rank();
   std::vector<float> gain(rank + 2);
@@ -122,7 +127,7 @@ void DataParallelTrainee::add_gains(const Part& part, const StepRule& step, cons
     for (std::size_t d = 0; d < rank; ++d) gain[d] = share * (factors[d] - before[d]);
     gain[bias_at()] = share * (copy.sides[i].bias - before[bias_at()]);
     gain[energy_at()] = copy.sides[i].energy - before[energy_at()];
-    items_.add(context, part.items[i], gain);
+    items.add(i, gain);
   }
 }
 

@@ -59,9 +59,9 @@ class DataParallelTrainee final : public OnTables<MfTrainee> {
   /// `positions`, one for each column of a block, are scratch and left as they came: new.
   static Part part_of(const Cell& cell, std::uint32_t first_item, std::span<std::uint32_t> positions);
   double train(const Part& part, const Cell& cell, std::size_t stripe, const StepRule& step,
-               const UnitContext& context);
-  void read_items(const Part& part, const UnitContext& context, Copy& copy);
-  void add_gains(const Part& part, const StepRule& step, const UnitContext& context, const Copy& copy);
+               StreamCursor<float>& items);
+  void read_items(const Part& part, StreamCursor<float>& items, Copy& copy);
+  void add_gains(const Part& part, const StepRule& step, StreamCursor<float>& items, const Copy& copy);
   float weight(std::uint32_t item, std::uint32_t ratings, const StepRule& step, float energy) const;
 
   /// Calls visit(item, factors, side) for every item where the state has it.
@@ -77,9 +77,10 @@ class DataParallelTrainee final : public OnTables<MfTrainee> {
 
   const SgdRule rule_;
   const Clock clocks_;
-  std::vector<Part> parts_;   ///< by cell
-  std::vector<double> seen_;  ///< by cell: Σ e² of its last visit, each error as it was before its step
-  std::vector<Side> sides_;   ///< by item; penalties only
+  std::vector<Part> parts_;         ///< by cell
+  std::vector<RowStream> streams_;  ///< by cell: the rows of its items
+  std::vector<double> seen_;        ///< by cell: Σ e² of its last visit, each error as it was before its step
+  std::vector<Side> sides_;         ///< by item; penalties only
   Table<float>& items_;
 };
 

@@ -44,7 +44,8 @@ class AccessLearner {
   /// Without learning every access takes the dynamic path and nothing is noted. Before the first clock.
   void switch_off() { is_on_ = false; }
 
-  void count_read() noexcept { ++counts_.reads; }
+  void count_reads(std::uint64_t count) noexcept { counts_.reads += count; }
+  void count_planned_adds(std::uint64_t count) noexcept { counts_.adds += count; }
   /// An add to a row with this slot in the plan; kNone: it has none.
   void count_add(std::uint32_t slot) noexcept {
     ++counts_.adds;

@@ -26,6 +26,7 @@
 #include "engine/domain_cache.h"
 #include "engine/error.h"
 #include "engine/row_order.h"
+#include "engine/row_stream.h"
 #include "engine/settlement.h"
 #include "engine/table_base.h"
 #include "engine/types.h"
@@ -57,7 +58,8 @@ class Table final : public TableBase {
     for (WorkerId w = first_worker_; w < first_worker_ + in_flight_.size(); ++w) {
       const DomainId domain = map.domain_of(w);
       views_.push_back(std::make_unique<LocalObject<WorkerView<T>>>(domain, topology, cache(domain), rule_, spec_,
-                                                                    homes_, versioned(), pools_[domain].get()));
+                                                                    homes_, versioned(), near_bytes(topology),
+                                                                    pools_[domain].get()));
       view_of_worker_[w] = &**views_.back();
       if (!learns) view(w).learner().switch_off();
     }
@@ -82,6 +84,17 @@ class Table final : public TableBase {
   /// The same for one value of the row.
   void add(const UnitContext& context, std::uint32_t row, std::uint32_t column, T delta) {
     view(context.worker).add(context.clock, row, column, delta);
+  }
+
+  /// Rows that a worker of this node will access again and again in this order; `rows` must outlive the stream, and the
+  /// table, too. Any time. Cost: that of the rows, once for each plan.
+  RowStream stream(WorkerId worker, std::span<const std::uint32_t> rows) const {
+    for (const std::uint32_t row : rows) ORRERY_CHECK(row < spec_.rows);
+    return {rows, pools_[map_.domain_of(worker)].get()};
+  }
+  /// For a unit of the stream's worker: reads and adds by place in the stream. Cost of an access: no look-up.
+  StreamCursor<T> along(const UnitContext& context, RowStream& stream) {
+    return {view(context.worker), context.clock, stream};
   }
 
   /// The row with everything in it, while no unit runs.
@@ -294,6 +307,10 @@ class Table final : public TableBase {
 
  private:
   using Handed = HandedBatch<T>;
+  static std::uint64_t near_bytes(const Topology& topology) {
+    constexpr std::uint64_t kUsual = std::uint64_t{1} << 20;
+    return topology.caches().l2 > 0 ? topology.caches().l2 : kUsual;
+  }
   /// The other node, and which of several lists.
   using Link = std::pair<NodeId, std::uint32_t>;
 

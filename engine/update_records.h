@@ -34,9 +34,31 @@ class UpdateRecords {
   UpdateRecords(std::uint32_t state, std::uint32_t update, std::pmr::memory_resource* memory)
       : state_(state),
         update_(update),
-        stride_((sizeof(Header) + (std::size_t{state} + update) * sizeof(T) + kAlign - 1) / kAlign * kAlign),
+        stride_((sizeof(Touched) + (std::size_t{state} + update) * sizeof(T) + kAlign - 1) / kAlign * kAlign),
         bytes_(memory),
         added_(memory) {}
+
+  /// The clocks in which a row was last added to, and last seen.
+  struct Touched {
+    Epoch added, own;
+  };
+  /// Where records lie, until follow(): for who accesses many.
+  class Layout {
+   public:
+    Layout(std::byte* first, std::size_t stride, std::uint32_t state) : first_(first), stride_(stride), state_(state) {}
+    const std::byte* of(std::uint32_t slot) const noexcept { return first_ + slot * stride_; }
+    Touched touched(std::uint32_t slot) const noexcept { return *reinterpret_cast<const Touched*>(of(slot)); }
+    T* row(std::uint32_t slot) const noexcept {
+      return reinterpret_cast<T*>(first_ + slot * stride_ + sizeof(Touched));
+    }
+    T* sum(std::uint32_t slot) const noexcept { return row(slot) + state_; }
+
+   private:
+    std::byte* first_;
+    std::size_t stride_;
+    std::uint32_t state_;
+  };
+  Layout layout() noexcept { return {bytes_.data(), stride_, state_}; }
 
   /// Records for the rows of the plan (null: for none), between clocks: what was in them is gone.
   void follow(std::shared_ptr<const AccessSlots> plan) {
@@ -48,6 +70,7 @@ class UpdateRecords {
   }
   const std::shared_ptr<const AccessSlots>& plan() const noexcept { return plan_; }
 
+  Epoch now() const noexcept { return now_; }
   void begin(Clock clock) {
     now_ = epoch_of(clock);
     added_.clear();
@@ -71,7 +94,7 @@ class UpdateRecords {
   /// The same, zero when it is new.
   T* sum_to_add(std::uint32_t slot) {
     T* values = this->values(slot) + state_;
-    Header& head = header(slot);
+    Touched& head = header(slot);
     if (head.added != now_) {
       head.added = now_;
       added_.push_back(slot);
@@ -94,16 +117,13 @@ class UpdateRecords {
   }
 
  private:
-  struct Header {
-    Epoch added, own;
-  };
-  static constexpr std::size_t kAlign = std::max(alignof(Header), alignof(T));
-  static_assert(std::is_trivially_copyable_v<T> && sizeof(Header) % alignof(T) == 0);
+  static constexpr std::size_t kAlign = std::max(alignof(Touched), alignof(T));
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(Touched) % alignof(T) == 0);
 
-  Header& header(std::uint32_t slot) noexcept { return *reinterpret_cast<Header*>(bytes_.data() + slot * stride_); }
-  const Header& header(std::uint32_t slot) const noexcept { return const_cast<UpdateRecords*>(this)->header(slot); }
+  Touched& header(std::uint32_t slot) noexcept { return *reinterpret_cast<Touched*>(bytes_.data() + slot * stride_); }
+  const Touched& header(std::uint32_t slot) const noexcept { return const_cast<UpdateRecords*>(this)->header(slot); }
   T* values(std::uint32_t slot) noexcept {
-    return reinterpret_cast<T*>(bytes_.data() + slot * stride_ + sizeof(Header));
+    return reinterpret_cast<T*>(bytes_.data() + slot * stride_ + sizeof(Touched));
   }
 
   const std::uint32_t state_, update_;

@@ -37,6 +37,7 @@ class RowRule {
   std::uint32_t state_width() const noexcept { return is_adaptive_ ? 4 * width_ : width_; }
   /// Of an update: what is added, and what carries_seen() says.
   std::uint32_t update_width() const noexcept { return carries_seen_ ? 2 * width_ : width_; }
+  bool is_adaptive() const noexcept { return is_adaptive_; }
   bool carries_seen() const noexcept { return carries_seen_; }
   /// The sum of gradients in the state.
   const T* gradients(const T* state) const noexcept { return state + width_; }

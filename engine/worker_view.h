@@ -88,15 +88,17 @@ struct HandedBatch {
 template <class T>
 class WorkerView {
  public:
-  /// Cache and memory must outlive it. `versioned`: rows are replaced while units run.
+  /// Cache and memory must outlive it. `versioned`: rows are replaced while units run. `near_bytes`: of a cache that
+  /// is so near that fetching ahead into it does not pay.
   WorkerView(const DomainCache<T>& cache, const RowRule<T>& rule, const TableSpec& spec, const RowHomes& homes,
-             bool versioned, std::pmr::memory_resource* memory)
+             bool versioned, std::uint64_t near_bytes, std::pmr::memory_resource* memory)
       : cache_(cache),
         rule_(rule),
         rows_(spec.rows),
         width_(spec.width),
         homes_(homes),
         versioned_(versioned),
+        fetches_ahead_(std::uint64_t{spec.rows} * rule.state_width() * sizeof(T) > near_bytes),
         memory_(memory),
         may_have_own_(spec.rows / 64 + std::size_t{1}, 0, memory),
         learner_(spec.rows, memory),
@@ -120,21 +122,51 @@ class WorkerView {
       begin(clock);
     if (is_watched_) [[unlikely]]
       watch_read(row);
-    learner_.count_read();
+    learner_.count_reads(1);
     if (versioned_) note_lag(row);
     return {may_have_own(row) ? state_of(row, records_.slot_of(row)) : of_cache(row), width_};
   }
   void add(Clock clock, std::uint32_t row, std::span<const T> delta) {
     ORRERY_HEAVY_CHECK(row < rows_ && delta.size() == width_);
-    const std::uint32_t slot = slot_to_add(clock, row);
-    add_to_sum(sum_to_add(row, slot), delta.data());
-    if (T* own = own_copy(row, slot)) rule_.apply_fresh(own, delta.data());
+    add_at(row, slot_to_add(clock, row), delta);
   }
   void add(Clock clock, std::uint32_t row, std::uint32_t column, T delta) {
     ORRERY_HEAVY_CHECK(row < rows_ && column < width_);
-    const std::uint32_t slot = slot_to_add(clock, row);
+    add_at(row, slot_to_add(clock, row), column, delta);
+  }
+
+  /// For StreamCursor: an access to a row of which the slot in the plan is known (kNone: it has none), and what it
+  /// needs to do without. @return does nobody watch reads, are rows settled and updates just added?
+  bool begin_stream(Clock clock) {
+    if (clock != clock_) begin(clock);
+    return !versioned_ && !is_watched_ && !rule_.is_adaptive();
+  }
+  [[gnu::noinline]] const T* read_at(Clock clock, std::uint32_t row, std::uint32_t slot) {
+    if (slot == kNone) return read(clock, row).data();
+    if (is_watched_) watch_read(row);
+    learner_.count_reads(1);
+    if (versioned_) note_lag(row);
+    return state_of(row, slot);
+  }
+  void add_at(std::uint32_t row, std::uint32_t slot, std::span<const T> delta) {
+    note_add(row, slot);
+    add_to_sum(sum_to_add(row, slot), delta.data());
+    if (T* own = own_copy(row, slot)) rule_.apply_fresh(own, delta.data());
+  }
+  void add_at(std::uint32_t row, std::uint32_t slot, std::uint32_t column, T delta) {
+    note_add(row, slot);
     sum_to_add(row, slot)[column] += delta;
     if (T* own = own_copy(row, slot)) rule_.apply_fresh(own, column, delta);
+  }
+  const T* settled() const noexcept { return cache_.read(0); }
+  const T* settled_unplanned(std::uint32_t row) { return may_have_own(row) ? make_own(row, kNone) : cache_.read(row); }
+  std::uint32_t width() const noexcept { return width_; }
+  bool fetches_ahead() const noexcept { return fetches_ahead_; }
+  [[gnu::noinline]] const T* make_own(std::uint32_t row, std::uint32_t slot) { return state_of(row, slot); }
+  [[gnu::noinline]] void begin_sum(std::uint32_t slot) { records_.sum_to_add(slot); }
+  void count(std::uint64_t reads, std::uint64_t adds) noexcept {
+    learner_.count_reads(reads);
+    learner_.count_planned_adds(adds);
   }
 
   /// What was added in the clock under way: to planned rows, and to others.
@@ -222,13 +254,14 @@ class WorkerView {
   std::uint32_t slot_to_add(Clock clock, std::uint32_t row) {
     if (clock != clock_) [[unlikely]]
       begin(clock);
-    const std::uint32_t slot = records_.slot_of(row);
+    return records_.slot_of(row);
+  }
+  void note_add(std::uint32_t row, std::uint32_t slot) {
     learner_.count_add(slot);
     if (recorder_ != nullptr) [[unlikely]]
       recorder_->note(clock_, row, true);
     if (rule_.carries_seen()) [[unlikely]]
       note_seen(row, slot);
-    return slot;
   }
   /// The first update of a clock to a row carries the gradients that the worker had seen in it.
   [[gnu::noinline]] void note_seen(std::uint32_t row, std::uint32_t slot) {
@@ -338,7 +371,7 @@ class WorkerView {
   const std::uint32_t rows_, width_;
   const std::vector<bool>* readable_ = nullptr;
   const RowHomes homes_;
-  const bool versioned_;
+  const bool versioned_, fetches_ahead_;
   std::pmr::memory_resource* const memory_;
   Clock clock_ = -1;
   std::pmr::vector<std::uint64_t> may_have_own_;  ///< a bit for each row

@@ -1,6 +1,6 @@
 // orrery_bench_tables: what access plans are worth, in whole iterations of three programs on tables.
 //
-//   orrery_bench_tables PROGRAM planned|unplanned|hashed|array STALENESS THREADS TOPOLOGY CLOCKS
+//   orrery_bench_tables PROGRAM planned|streamed|unplanned|hashed|array STALENESS THREADS TOPOLOGY CLOCKS
 //
 // PROGRAM is mf, lda or pagerank; or `own-WIDTH` or `shared-WIDTH` (1, 16, 100): nothing but a read and an add of a
 // row, in an order without a pattern, of rows that one worker writes or that all do. `array`, on one thread, is the
@@ -44,7 +44,7 @@ struct MatrixFactors {
   static constexpr std::uint32_t kUsers = 20000, kItems = 5000, kRank = 16, kRatings = 2000000;
   static constexpr std::uint32_t kRows = kItems, kWidth = kRank;
   struct Rating {
-    std::uint32_t user, item;
+    std::uint32_t user;
     float value;
   };
 
@@ -54,10 +54,11 @@ struct MatrixFactors {
     for (std::uint32_t u = 0; u < users * kRank; ++u) factors.push_back(0.3F * static_cast<float>(draw.uniform()));
     for (std::uint32_t i = 0; i < kRatings / kWorkers; ++i) {
       const auto user = static_cast<std::uint32_t>(std::uint64_t{i} * users / (kRatings / kWorkers));
-      ratings.push_back(
-          {user, static_cast<std::uint32_t>(draw.below(kItems)), 1 + 4 * static_cast<float>(draw.uniform())});
+      items.push_back(static_cast<std::uint32_t>(draw.below(kItems)));
+      ratings.push_back({user, 1 + 4 * static_cast<float>(draw.uniform())});
     }
   }
+  std::span<const std::uint32_t> stream() const { return items; }
   static void first_row(std::uint32_t row, std::span<float> values) {
     RandomStream draw = draws(1000 + row);
     for (float& value : values) value = 0.3F * static_cast<float>(draw.uniform());
@@ -67,16 +68,18 @@ struct MatrixFactors {
   void run(Clock, Store& store) {
     std::array<float, kRank> gain{};
     squares = 0;
-    for (const Rating& rating : ratings) {
+    auto&& rows = store.stream();
+    for (std::size_t i = 0; i < ratings.size(); ++i) {
+      const Rating& rating = ratings[i];
       float* user = factors.data() + std::size_t{rating.user} * kRank;
-      const std::span<const float> item = store.read(rating.item);
+      const std::span<const float> item = rows.read(i);
       const float error = rating.value - dot(user, item.data());
       squares += double{error} * error;
       for (std::uint32_t d = 0; d < kRank; ++d) {
         gain[d] = kStep / kWorkers * error * user[d];
         user[d] += kStep * error * item[d];
       }
-      store.add(rating.item, gain);
+      rows.add(i, gain);
     }
   }
   /// In four sums, as vector units add.
@@ -91,6 +94,7 @@ struct MatrixFactors {
 
   static constexpr float kStep = 0.01F;
   std::vector<float> factors;
+  std::vector<std::uint32_t> items;  ///< of the ratings
   std::vector<Rating> ratings;
   double squares = 0;
 };
@@ -108,30 +112,33 @@ struct Topics {
       words.push_back(static_cast<std::uint32_t>(at * at * at * kWords));
       topics.push_back(static_cast<std::uint16_t>(draw.below(kTopics)));
     }
+    words.push_back(kWords);
   }
+  std::span<const std::uint32_t> stream() const { return words; }
   static void first_row(std::uint32_t, std::span<std::int32_t> values) { std::fill(values.begin(), values.end(), 0); }
 
   template <class Store>
   void run(Clock clock, Store& store) {
+    auto&& rows = store.stream();
     if (clock == 0) {
-      for (std::size_t i = 0; i < words.size(); ++i) count(store, i, 1);
+      for (std::size_t i = 0; i < topics.size(); ++i) count(rows, i, 1);
       return;
     }
     std::array<std::int32_t, kTopics> of_document{};
     std::array<float, kTopics> weights{};
     RandomStream draw = draws((static_cast<std::uint64_t>(clock) << 32) + worker);
     likelihood = 0;
-    for (std::size_t i = 0; i < words.size(); ++i) {
+    for (std::size_t i = 0; i < topics.size(); ++i) {
       if (i % kTokensOfDocument == 0) {
         of_document.fill(0);
-        for (std::size_t j = i; j < std::min(words.size(), i + kTokensOfDocument); ++j) ++of_document[topics[j]];
+        for (std::size_t j = i; j < std::min(topics.size(), i + kTokensOfDocument); ++j) ++of_document[topics[j]];
       }
-      count(store, i, -1);
+      count(rows, i, -1);
       --of_document[topics[i]];
-      weigh(of_document.data(), store.read(words[i]).data(), store.read(kWords).data(), weights.data());
+      weigh(of_document.data(), rows.read(i).data(), rows.read(topics.size()).data(), weights.data());
       topics[i] = drawn(weights, static_cast<float>(draw.uniform()));
       ++of_document[topics[i]];
-      count(store, i, 1);
+      count(rows, i, 1);
     }
   }
 
@@ -161,15 +168,15 @@ struct Topics {
     return static_cast<std::uint16_t>(k);
   }
 
-  template <class Store>
-  void count(Store& store, std::size_t token, std::int32_t change) {
-    store.add(words[token], topics[token], change);
-    store.add(kWords, topics[token], change);
+  template <class Rows>
+  void count(Rows& rows, std::size_t token, std::int32_t change) {
+    rows.add(token, topics[token], change);
+    rows.add(topics.size(), topics[token], change);
   }
   double quality() const { return likelihood; }
 
   WorkerId worker;
-  std::vector<std::uint32_t> words;
+  std::vector<std::uint32_t> words;  ///< of the tokens, then the row of totals
   std::vector<std::uint16_t> topics;
   double likelihood = 0;
 };
@@ -188,26 +195,30 @@ struct Ranks {
       const double at = draw.uniform();
       sources.push_back(static_cast<std::uint32_t>(at * at * kNodes));
     }
+    for (std::uint32_t v = 0; v < nodes; ++v) sources.push_back(first + v);
   }
+  std::span<const std::uint32_t> stream() const { return sources; }
   static void first_row(std::uint32_t, std::span<double> values) { values[0] = 1.0 / kNodes; }
 
   template <class Store>
   void run(Clock, Store& store) {
     change = 0;
+    auto&& rows = store.stream();
+    const std::uint32_t edges = starts.back();
     for (std::uint32_t v = 0; v + 1 < starts.size(); ++v) {
       double sum = 0;
-      for (std::uint32_t e = starts[v]; e < starts[v + 1]; ++e) sum += store.read(sources[e])[0];
+      for (std::uint32_t e = starts[v]; e < starts[v + 1]; ++e) sum += rows.read(e)[0];
       // Every node has as many edges in as out in the mean: the ranks stay a distribution but for rounding.
       const double next = 0.15 / kNodes + 0.85 * sum * kNodes / kEdges;
-      const double delta = next - store.read(first + v)[0];
+      const double delta = next - rows.read(edges + v)[0];
       change += std::abs(delta);
-      store.add(first + v, 0, delta);
+      rows.add(edges + v, 0, delta);
     }
   }
   double quality() const { return change; }
 
   std::uint32_t first;
-  std::vector<std::uint32_t> starts, sources;
+  std::vector<std::uint32_t> starts, sources;  ///< sources of the edges, then the own nodes
   double change = 0;
 };
 
@@ -225,13 +236,15 @@ struct Touches {
     }
     delta.fill(1.0F / 1024);
   }
+  std::span<const std::uint32_t> stream() const { return order; }
   static void first_row(std::uint32_t, std::span<float> values) { std::fill(values.begin(), values.end(), 0.0F); }
 
   template <class Store>
   void run(Clock, Store& store) {
-    for (const std::uint32_t row : order) {
-      sum += store.read(row)[0];
-      store.add(row, delta);
+    auto&& rows = store.stream();
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      sum += rows.read(i)[0];
+      rows.add(i, delta);
     }
   }
   double quality() const { return sum; }
@@ -241,10 +254,32 @@ struct Touches {
   double sum = 0;
 };
 
+/// Places of the stream looked up by row.
+template <class Store>
+struct ByRow {
+  Store& store;
+  std::span<const std::uint32_t> rows;
+  auto read(std::size_t place) { return store.read(rows[place]); }
+  template <class... Delta>
+  void add(std::size_t place, const Delta&... delta) {
+    store.add(rows[place], delta...);
+  }
+};
+
+template <class Value>
+struct AlongTable {
+  Table<Value>& table;
+  const UnitContext& context;
+  RowStream& rows;
+  StreamCursor<Value> stream() { return table.along(context, rows); }
+};
+
 template <class Value>
 struct OnTable {
   Table<Value>& table;
   const UnitContext& context;
+  std::span<const std::uint32_t> rows;
+  ByRow<OnTable> stream() { return {*this, rows}; }
   std::span<const Value> read(std::uint32_t row) { return table.read(context, row); }
   void add(std::uint32_t row, std::span<const Value> delta) { table.add(context, row, delta); }
   void add(std::uint32_t row, std::uint32_t column, Value delta) { table.add(context, row, column, delta); }
@@ -254,6 +289,8 @@ template <class Value>
 struct OnHash {
   HashedTable<Value>& table;
   WorkerId worker;
+  std::span<const std::uint32_t> rows;
+  ByRow<OnHash> stream() { return {*this, rows}; }
   std::span<const Value> read(std::uint32_t row) { return table.read(worker, row); }
   void add(std::uint32_t row, std::span<const Value> delta) { table.add(worker, row, delta); }
   void add(std::uint32_t row, std::uint32_t column, Value delta) { table.add(worker, row, column, delta); }
@@ -261,12 +298,16 @@ struct OnHash {
 
 template <class Value, std::uint32_t kWidth>
 struct OnArray {
-  Value* rows;
-  std::span<const Value> read(std::uint32_t row) { return {rows + std::size_t{row} * kWidth, kWidth}; }
+  Value* values;
+  std::span<const std::uint32_t> rows;
+  ByRow<OnArray> stream() { return {*this, rows}; }
+  std::span<const Value> read(std::uint32_t row) { return {values + std::size_t{row} * kWidth, kWidth}; }
   void add(std::uint32_t row, std::span<const Value> delta) {
-    for (std::uint32_t d = 0; d < kWidth; ++d) rows[std::size_t{row} * kWidth + d] += delta[d];
+    for (std::uint32_t d = 0; d < kWidth; ++d) values[std::size_t{row} * kWidth + d] += delta[d];
   }
-  void add(std::uint32_t row, std::uint32_t column, Value delta) { rows[std::size_t{row} * kWidth + column] += delta; }
+  void add(std::uint32_t row, std::uint32_t column, Value delta) {
+    values[std::size_t{row} * kWidth + column] += delta;
+  }
 };
 
 template <class Work>
@@ -286,7 +327,7 @@ void set_first_rows(Set&& set) {
 }
 
 template <class Work>
-class TableRun final : public TableProgram {
+class TableRun : public TableProgram {
  public:
   TableRun(const Engine& engine, const WorkerMap& map)
       : TableProgram(engine, map),
@@ -295,15 +336,30 @@ class TableRun final : public TableProgram {
     set_first_rows<Work>([&](std::uint32_t row, auto values) { rows_.set(row, values); });
   }
   void run_unit(const WorkUnit& unit, UnitContext& context) override {
-    OnTable<typename Work::Value> store{rows_, context};
+    OnTable<typename Work::Value> store{rows_, context, parts[unit.worker].stream()};
     parts[unit.worker].run(unit.clock, store);
   }
   Evaluation evaluate(Engine&, bool) override { return {}; }
   AccessCounts counted() const { return rows_.accesses(); }
   std::vector<Work> parts;
 
- private:
+ protected:
   Table<typename Work::Value>& rows_;
+};
+
+template <class Work>
+class StreamedRun final : public TableRun<Work> {
+ public:
+  StreamedRun(const Engine& engine, const WorkerMap& map) : TableRun<Work>(engine, map) {
+    for (WorkerId w = 0; w < kWorkers; ++w) streams_.push_back(this->rows_.stream(w, this->parts[w].stream()));
+  }
+  void run_unit(const WorkUnit& unit, UnitContext& context) override {
+    AlongTable<typename Work::Value> store{this->rows_, context, streams_[unit.worker]};
+    this->parts[unit.worker].run(unit.clock, store);
+  }
+
+ private:
+  std::vector<RowStream> streams_;
 };
 
 template <class Work>
@@ -314,7 +370,7 @@ class HashedRun final : public Program {
     set_first_rows<Work>([&](std::uint32_t row, auto values) { rows_.set(row, values); });
   }
   void run_unit(const WorkUnit& unit, UnitContext&) override {
-    OnHash<typename Work::Value> store{rows_, unit.worker};
+    OnHash<typename Work::Value> store{rows_, unit.worker, parts[unit.worker].stream()};
     parts[unit.worker].run(unit.clock, store);
   }
   void worker_ended(WorkerId worker, Clock) override { rows_.worker_ended(worker); }
@@ -337,7 +393,7 @@ class ArrayRun final : public Program {
     });
   }
   void run_unit(const WorkUnit& unit, UnitContext&) override {
-    OnArray<typename Work::Value, Work::kWidth> store{rows_.data()};
+    OnArray<typename Work::Value, Work::kWidth> store{rows_.data(), parts[unit.worker].stream()};
     parts[unit.worker].run(unit.clock, store);
   }
   AccessCounts counted() const { return {}; }
@@ -380,6 +436,7 @@ template <class Work>
 void race_on(const std::string& store, Engine& engine, Clock clocks) {
   if (store == "hashed") return race<HashedRun<Work>>(engine, clocks);
   if (store == "array") return race<ArrayRun<Work>>(engine, clocks);
+  if (store == "streamed") return race<StreamedRun<Work>>(engine, clocks);
   race<TableRun<Work>>(engine, clocks);
 }
 
@@ -400,13 +457,15 @@ const std::map<std::string, Race> kRaces = {{"mf", race_on<MatrixFactors>},
 int main(int argc, char** argv) try {
   using namespace orrery;
   const std::string program = argc > 1 ? argv[1] : "", store = argc > 2 ? argv[2] : "";
-  const bool is_store = store == "planned" || store == "unplanned" || store == "hashed" || store == "array";
+  const bool is_store =
+      store == "planned" || store == "streamed" || store == "unplanned" || store == "hashed" || store == "array";
   const auto found = bench::kRaces.find(program);
   if (argc != 7 || !is_store || found == bench::kRaces.end()) {
-    std::fprintf(stderr,
-                 "usage: %s mf|lda|pagerank|own-WIDTH|shared-WIDTH planned|unplanned|hashed|array STALENESS THREADS "
-                 "TOPOLOGY CLOCKS\nWIDTH: 1, 16 or 100\n",
-                 argv[0]);
+    std::fprintf(
+        stderr,
+        "usage: %s mf|lda|pagerank|own-WIDTH|shared-WIDTH planned|streamed|unplanned|hashed|array STALENESS THREADS "
+        "TOPOLOGY CLOCKS\nWIDTH: 1, 16 or 100\n",
+        argv[0]);
     return 2;
   }
   EngineOptions options;
@@ -414,7 +473,7 @@ int main(int argc, char** argv) try {
   options.consistency = options.staleness == 0 ? Consistency::bsp : Consistency::ssp;
   options.threads = static_cast<unsigned>(parse_integer("THREADS", argv[4]));
   options.topology = argv[5];
-  options.plan = store == "planned";
+  options.plan = store != "unplanned";
   const Clock clocks = parse_integer("CLOCKS", argv[6]);
   if (clocks < 4) throw usage_error("expected at least 4 clocks");
   if (store == "array" && options.threads != 1) throw usage_error("an array is for one thread");

@@ -41,28 +41,65 @@ struct MovingPattern {
   }
 };
 
+enum class By { row, stream, both };
+
 template <class T>
 class Moving final : public TableProgram {
  public:
-  Moving(Engine& engine, const WorkerMap& map)
+  static constexpr Clock kMostClocks = 30;
+
+  /// `by`: how rows are accessed; both: in the first of two passes along a stream.
+  Moving(Engine& engine, const WorkerMap& map, By by = By::row, UpdateRule rule = {})
       : TableProgram(engine, map),
-        table(tables().add<T>({.name = "rows", .rows = MovingPattern::kRows, .width = MovingPattern::kWidth})) {}
+        table(tables().add<T>(
+            {.name = "rows", .rows = MovingPattern::kRows, .width = MovingPattern::kWidth, .rule = rule})),
+        by_(by),
+        rows_(map.workers()),
+        first_(map.workers()) {
+    for (WorkerId w = 0; w < map.workers(); ++w) {
+      for (Clock c = 0; c < kMostClocks; ++c) {
+        first_[w].push_back(rows_[w].size());
+        for (const std::uint32_t row : MovingPattern::rows(w, c)) rows_[w].push_back(row);
+      }
+      streams_.push_back(table.stream(w, rows_[w]));
+    }
+  }
   Evaluation evaluate(Engine&, bool) override { return {}; }
   void run_unit(const WorkUnit& unit, UnitContext& context) override {
-    std::array<T, MovingPattern::kWidth> delta{};
     for (int pass = 0; pass < 2; ++pass) {  // the second pass reads its own updates
-      for (const std::uint32_t row : MovingPattern::rows(unit.worker, unit.clock)) {
-        const std::span<const T> seen = table.read(context, row);
-        for (std::uint32_t d = 0; d < delta.size(); ++d) {
-          delta[d] = static_cast<T>(std::is_integral_v<T> ? 1
-                                                          : MovingPattern::delta(unit.worker, unit.clock, row, d,
-                                                                                 static_cast<float>(seen[d])));
+      const std::vector<std::uint32_t> rows = MovingPattern::rows(unit.worker, unit.clock);
+      if (by_ == By::stream || (by_ == By::both && pass == 0)) {
+        StreamCursor<T> cursor = table.along(context, streams_[unit.worker]);
+        const std::size_t first = first_[unit.worker][static_cast<std::size_t>(unit.clock)];
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+          change(unit, rows[i], cursor.read(first + i), [&](const auto&... delta) { cursor.add(first + i, delta...); });
         }
-        table.add(context, row, delta);
+      } else {
+        for (const std::uint32_t row : rows) {
+          change(unit, row, table.read(context, row), [&](const auto&... delta) { table.add(context, row, delta...); });
+        }
       }
     }
   }
   Table<T>& table;
+
+ private:
+  template <class Add>
+  static void change(const WorkUnit& unit, std::uint32_t row, std::span<const T> seen, Add&& add) {
+    std::array<T, MovingPattern::kWidth> delta{};
+    for (std::uint32_t d = 0; d < delta.size(); ++d) {
+      delta[d] = static_cast<T>(
+          std::is_integral_v<T> ? 1
+                                : MovingPattern::delta(unit.worker, unit.clock, row, d, static_cast<float>(seen[d])));
+    }
+    if (row % 2 == 0) return add(std::span<const T>(delta));
+    for (std::uint32_t d = 0; d < delta.size(); ++d) add(d, delta[d]);
+  }
+
+  const By by_;
+  std::vector<std::vector<std::uint32_t>> rows_;  ///< by worker, of all clocks
+  std::vector<std::vector<std::size_t>> first_;   ///< by worker and clock: place of its first
+  std::vector<RowStream> streams_;
 };
 
 /// The same under bulk synchronous parallel, one worker after the other.
@@ -104,18 +141,29 @@ TEST(AccessPlan, changes_no_bit_at_staleness_0_while_the_pattern_moves) {
   for (const Layout& shape : {Layout{1, "", 1, 7}, Layout{1, "", 4, 7}, Layout{1, "numa:2 core:2 pu:1", 4, 7},
                               Layout{2, "numa:2 core:1 pu:1", 2, 7}, Layout{4, "", 1, 7}}) {
     const std::vector<float> expected = move_serially(shape.workers, kClocks);
-    for (const bool plan : {true, false}) {
+    for (const auto& [plan, by] :
+         {std::pair{true, By::row}, {true, By::stream}, {true, By::both}, {false, By::row}, {false, By::stream}}) {
       EngineOptions options = toy::options_with(shape.threads, 0, shape.topology);
       options.plan = plan;
-      toy::on_cluster(shape.nodes, options, [&](NodeId node, Engine& engine) {
+      toy::on_cluster(shape.nodes, options, [&, plan = plan, by = by](NodeId node, Engine& engine) {
         const WorkerMap map(shape.workers, shape.nodes, node, engine.domains());
-        Moving<float> program(engine, map);
+        Moving<float> program(engine, map, by);
         DataParallelSchedule schedule(std::vector<std::uint32_t>(shape.workers, 1));
         Executor executor(engine, schedule, program, shape.workers, {});
         executor.run(kClocks);
         EXPECT_EQ(program.table.snapshot(), expected) << shape.nodes << " nodes, plan " << plan;
         const AccessCounts counts = program.table.accesses();
-        EXPECT_EQ(counts.reads, counts.adds);
+        std::uint64_t reads = 0, adds = 0;
+        for (WorkerId w = map.first_worker(node); w < map.first_worker(node + 1); ++w) {
+          for (Clock c = 0; c < kClocks; ++c) {
+            for (const std::uint32_t row : MovingPattern::rows(w, c)) {
+              reads += 2;
+              adds += row % 2 == 0 ? 2 : 2 * MovingPattern::kWidth;
+            }
+          }
+        }
+        EXPECT_EQ(counts.reads, reads);
+        EXPECT_EQ(counts.adds, adds);
         EXPECT_EQ(plan && counts.adds > 0, counts.misses > 0) << "the first clock's at least";
         if (plan && shape.nodes == 1) {
           EXPECT_GT(counts.extensions, shape.workers) << "the plan has followed";
@@ -138,12 +186,34 @@ TEST(AccessPlan, conserves_updates_while_the_pattern_moves_in_every_mode) {
       EngineOptions options = toy::options_with(shape.threads, staleness, shape.topology);
       toy::on_cluster(shape.nodes, options, [&](NodeId node, Engine& engine) {
         const WorkerMap map(shape.workers, shape.nodes, node, engine.domains());
-        Moving<std::int64_t> program(engine, map);
+        Moving<std::int64_t> program(engine, map, By::both);
         DataParallelSchedule schedule(std::vector<std::uint32_t>(shape.workers, 1));
         Executor executor(engine, schedule, program, shape.workers, {});
         for (const Clock until : {3, 4, 11, 22}) executor.run(until);
         for (std::uint32_t row = 0; row < expected.size(); ++row) ASSERT_EQ(program.table.row(row)[1], expected[row]);
       });
+    }
+  }
+}
+
+// Adaptive rules and rows that are replaced while units run take another path through a stream than plain sums do.
+TEST(AccessPlan, streams_read_and_add_what_rows_do_under_adaptive_rules_and_staleness) {
+  constexpr Clock kClocks = 22;
+  constexpr WorkerId kWorkers = 5;
+  for (const Clock staleness : {0, 2}) {
+    for (const UpdateRule& rule : {UpdateRule{}, UpdateRule{UpdateRule::Kind::adaptive_revision, 0.5}}) {
+      std::vector<std::vector<float>> results;
+      for (const By by : {By::row, By::stream, By::both}) {
+        // One thread: the order of units does not change, so that results can be compared at any staleness.
+        Engine engine(toy::options_with(1, staleness));
+        Moving<float> program(engine, WorkerMap(kWorkers, 1, 0, 1), by, rule);
+        DataParallelSchedule schedule(std::vector<std::uint32_t>(kWorkers, 1));
+        Executor executor(engine, schedule, program, kWorkers, {});
+        executor.run(kClocks);
+        results.push_back(program.table.snapshot());
+      }
+      EXPECT_EQ(results[0], results[1]);
+      EXPECT_EQ(results[0], results[2]);
     }
   }
 }
@@ -172,15 +242,22 @@ TEST(AccessPlan, planned_accesses_allocate_nothing_and_miss_nothing) {
   const RowRule<float> rule(spec.rule, kWidth, false);
   const DomainCache<float> cache(kRows, kWidth, 1, false, 0, engine.topology());
   CountingMemory memory;
-  WorkerView<float> view(cache, rule, spec, RowHomes(kRows, 1), false, &memory);
+  WorkerView<float> view(cache, rule, spec, RowHomes(kRows, 1), false, 0, &memory);
+  std::vector<std::uint32_t> rows(3000);
+  for (std::uint32_t i = 0; i < rows.size(); ++i) rows[i] = i * 7919 % kRows;
+  RowStream stream(rows, &memory);
   const std::array<float, kWidth> delta{1, 2, 3, 4};
   const auto one_clock = [&](Clock clock) {
-    for (std::uint32_t i = 0; i < 3000; ++i) {
-      const std::uint32_t row = i * 7919 % kRows;
+    for (const std::uint32_t row : rows) {
       view.read(clock, row);
       view.add(clock, row, delta);
       EXPECT_EQ(view.read(clock, row)[3], 4);
       view.add(clock, row, 3, 1.0F);
+    }
+    StreamCursor<float> cursor(view, clock, stream);
+    for (std::uint32_t i = 0; i < rows.size(); ++i) {
+      cursor.add(i, delta);
+      EXPECT_EQ(cursor.read(i)[3], 9);
     }
   };
   one_clock(0);
@@ -188,8 +265,9 @@ TEST(AccessPlan, planned_accesses_allocate_nothing_and_miss_nothing) {
   view.begin_settled();
   EXPECT_TRUE(view.learner().is_due());
   view.follow(view.learner().extended());
+  one_clock(1);  // the stream looks its slots up
   const std::uint64_t before = memory.allocations, misses = view.learner().counts().misses;
-  for (Clock clock = 1; clock < 4; ++clock) one_clock(clock);
+  for (Clock clock = 2; clock < 5; ++clock) one_clock(clock);
   EXPECT_EQ(memory.allocations, before);
   EXPECT_EQ(view.learner().counts().misses, misses);
   EXPECT_EQ(view.learner().planned(), 3000U);
