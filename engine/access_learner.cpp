@@ -17,6 +17,24 @@ bool AccessLearner::repeats() {
   return poor_plans_ < kPoorPlans || planned() < table_rows_ / 2;
 }
 
+// A worker that touches most rows, often, is better off with a record of every row than with a look-up for each access
+// - if they come again. It takes at most twice the memory, and where all records are walked after a clock, those in
+// vain, too.
+bool AccessLearner::replicates(std::uint32_t rows) const {
+  const bool come_again = poor_plans_ == 0 && counts_.adds >= 2 * std::uint64_t{rows};
+  if (!come_again || 2 * std::uint64_t{rows} < table_rows_) return false;
+  const auto looked_up = static_cast<double>(counts_.reads + counts_.adds - along_);
+  const double walked =
+      is_walked_ ? static_cast<double>((table_rows_ - rows) * std::max<std::uint64_t>(1, clocks_)) : 0;
+  return looked_up * costs_.lookup > walked * costs_.walk;
+}
+
+std::shared_ptr<AccessSlots> AccessLearner::everything() const {
+  auto all = std::allocate_shared<AccessSlots>(std::pmr::polymorphic_allocator<>(memory_), table_rows_, memory_);
+  for (std::uint32_t row = 0; row < table_rows_; ++row) all->enter(row);
+  return all;
+}
+
 std::shared_ptr<const AccessSlots> AccessLearner::extended() {
   if (misses_since_ == 0) return plan_;
   if (!repeats()) {
@@ -29,7 +47,7 @@ std::shared_ptr<const AccessSlots> AccessLearner::extended() {
   auto longer = plan_ == nullptr ? std::allocate_shared<AccessSlots>(allocator, table_rows_, memory_)
                                  : std::allocate_shared<AccessSlots>(allocator, *plan_, memory_);
   for (const std::uint32_t row : missed_) longer->enter(row);
-  return longer;
+  return replicates(longer->size()) ? everything() : longer;
 }
 
 std::vector<std::uint32_t> AccessLearner::known_rows() const {

@@ -1,6 +1,6 @@
 // Learns which rows one worker adds to, and counts how well what was learned serves it (design section 6). The dynamic
 // path notes rows that the plan lacks; between clocks, once enough accesses have missed to pay for it, the plan grows
-// by them. A plan only grows, so what was found by slot before is found by the same slot after.
+// by them. A plan only grows, and what was found by slot before is found by the same slot after, until it has all rows.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/access_costs.h"
 #include "engine/access_slots.h"
 
 namespace orrery {
@@ -22,6 +23,7 @@ struct AccessCounts {
   std::uint64_t rows = 0;        ///< in plans of workers
   std::uint64_t extensions = 0;  ///< of plans, the first plans included
   std::uint64_t given_up = 0;    ///< workers whose accesses do not repeat
+  std::uint64_t replicated = 0;  ///< workers with a record of every row, which need no look-up
   void add(const AccessCounts& other) {
     reads += other.reads;
     adds += other.adds;
@@ -29,6 +31,7 @@ struct AccessCounts {
     rows += other.rows;
     extensions += other.extensions;
     given_up += other.given_up;
+    replicated += other.replicated;
   }
 };
 
@@ -37,15 +40,21 @@ class AccessLearner {
  public:
   static constexpr std::uint32_t kNone = AccessSlots::kNone;
 
-  /// For a table of `rows`. `memory` must outlive it.
-  AccessLearner(std::uint32_t rows, std::pmr::memory_resource* memory)
-      : table_rows_(rows), memory_(memory), missed_(memory) {}
+  /// For a table of `rows`. `is_walked`: records are looked at in the order of rows, needed or not, after every clock.
+  /// `memory` must outlive it.
+  AccessLearner(std::uint32_t rows, const AccessCosts& costs, bool is_walked, std::pmr::memory_resource* memory)
+      : table_rows_(rows), costs_(costs), is_walked_(is_walked), memory_(memory), missed_(memory) {}
 
   /// Without learning every access takes the dynamic path and nothing is noted. Before the first clock.
   void switch_off() { is_on_ = false; }
 
-  void count_reads(std::uint64_t count) noexcept { counts_.reads += count; }
-  void count_planned_adds(std::uint64_t count) noexcept { counts_.adds += count; }
+  void count_read() noexcept { ++counts_.reads; }
+  /// Along a stream, without a look-up.
+  void count_along(std::uint64_t reads, std::uint64_t adds) noexcept {
+    counts_.reads += reads;
+    counts_.adds += adds;
+    along_ += reads + adds;
+  }
   /// An add to a row with this slot in the plan; kNone: it has none.
   void count_add(std::uint32_t slot) noexcept {
     ++counts_.adds;
@@ -56,6 +65,7 @@ class AccessLearner {
 
   /// The clock is over, in which the adds to these rows missed.
   void note_missed(std::span<const std::uint32_t> rows) {
+    ++clocks_;
     if (is_on_) missed_.insert(missed_.end(), rows.begin(), rows.end());
   }
 
@@ -66,7 +76,8 @@ class AccessLearner {
   std::uint64_t misses_since() const noexcept { return misses_since_; }
   std::uint32_t planned() const noexcept { return plan_ == nullptr ? 0 : plan_->size(); }
   /// A copy of the plan with the missed rows, in the order of their first touch, to be followed next; the plan itself
-  /// when nothing missed. Null when adds do not repeat: then nothing is learned any more.
+  /// when nothing missed; a plan of every row when that is cheaper than looking slots up (then slots change). Null when
+  /// adds do not repeat: then nothing is learned any more.
   std::shared_ptr<const AccessSlots> extended();
   const std::shared_ptr<const AccessSlots>& plan() const noexcept { return plan_; }
   void follow(std::shared_ptr<const AccessSlots> plan);
@@ -77,20 +88,27 @@ class AccessLearner {
   AccessCounts counts() const {
     AccessCounts all = counts_;
     all.rows = planned();
+    all.replicated = plan_ != nullptr && plan_->is_whole() ? 1 : 0;
     return all;
   }
 
  private:
   bool repeats();
+  bool replicates(std::uint32_t rows) const;
+  std::shared_ptr<AccessSlots> everything() const;
 
   const std::uint32_t table_rows_;
+  const AccessCosts costs_;
+  const bool is_walked_;
   std::pmr::memory_resource* const memory_;
   bool is_on_ = true;
   std::shared_ptr<const AccessSlots> plan_;  ///< null: none yet, or given up
   std::pmr::vector<std::uint32_t> missed_;   ///< rows outside the plan, since it was made; each once a clock
   std::uint64_t misses_since_ = 0;
   std::uint64_t adds_before_ = 0;  ///< when the plan was made
-  unsigned poor_plans_ = 0;        ///< in a row, of which most adds missed
+  std::uint64_t along_ = 0;        ///< accesses that came along streams
+  std::uint64_t clocks_ = 0;
+  unsigned poor_plans_ = 0;  ///< in a row, of which most adds missed
   AccessCounts counts_;
 };
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/access_costs.h"
 #include "engine/simd.h"
 #include "engine/transport.h"
 #include "engine/types.h"
@@ -29,9 +30,10 @@ struct EngineOptions {
   Consistency consistency = Consistency::bsp;
   Clock staleness = 0;  ///< with bsp it must be 0
   std::uint64_t seed = 1;
-  bool plan = true;               ///< learn what table programs access, and serve it by slot (design section 6)
-  std::string topology;           ///< synthetic description ("numa:2 core:4 pu:1"); empty: the machine
-  std::optional<SimdLevel> simd;  ///< empty: the best this processor has
+  bool plan = true;      ///< learn what table programs access, and serve it by slot (design section 6)
+  std::string topology;  ///< synthetic description ("numa:2 core:4 pu:1"); empty: the machine
+  std::optional<AccessCosts> access_costs;  ///< what plans decide by; empty: measured
+  std::optional<SimdLevel> simd;            ///< empty: the best this processor has
   /// Asked before each body of a parallel_for(), on its thread; what it throws ends the loop. How reading and laying
   /// out, which are such loops and may take minutes, are interrupted. Empty: nothing is asked.
   std::function<void()> before_body;
@@ -51,6 +53,10 @@ class Engine {
   const PinPlan& pins() const noexcept { return pins_; }
   unsigned threads() const noexcept { return threads_; }
   DomainId domains() const noexcept;
+  /// See access_costs.h. Cost: the first call in a process measures.
+  const AccessCosts& access_costs() const {
+    return options_.access_costs ? *options_.access_costs : orrery::access_costs();
+  }
   SimdLevel simd() const noexcept { return simd_; }
   /// How far apart clocks may be: the staleness, or no bound for async.
   Clock clock_bound() const noexcept;

@@ -60,7 +60,7 @@ class StreamCursor {
         slots_(stream.slots(view.records().plan()).data()),
         settled_(is_direct_ ? view.settled() : nullptr),
         records_(view.records().layout()) {}
-  ~StreamCursor() { view_.count(reads_, adds_); }
+  ~StreamCursor() { view_.learner().count_along(reads_, adds_); }
   StreamCursor(const StreamCursor&) = delete;
   StreamCursor& operator=(const StreamCursor&) = delete;
 
@@ -86,7 +86,7 @@ class StreamCursor {
     const std::uint32_t row = rows_[place], slot = slots_[place];
     if (!is_direct_ || slot == kNone) [[unlikely]]
       return view_.add_at(row, slot, delta);
-    const bool has_own = begin_add(slot);
+    const bool has_own = begin_add(row, slot);
     T* __restrict sum = records_.sum(slot);
     T* __restrict own = records_.row(slot);
     const T* __restrict added = delta.data();
@@ -104,7 +104,7 @@ class StreamCursor {
     const std::uint32_t row = rows_[place], slot = slots_[place];
     if (!is_direct_ || slot == kNone) [[unlikely]]
       return view_.add_at(row, slot, column, delta);
-    const bool has_own = begin_add(slot);
+    const bool has_own = begin_add(row, slot);
     records_.sum(slot)[column] += delta;
     if (has_own) records_.row(slot)[column] += delta;
   }
@@ -115,11 +115,11 @@ class StreamCursor {
   static constexpr std::size_t kAhead = 16;
 
   /// @return has the worker the row as it sees it?
-  [[gnu::always_inline]] bool begin_add(std::uint32_t slot) {
+  [[gnu::always_inline]] bool begin_add(std::uint32_t row, std::uint32_t slot) {
     ++adds_;
     const auto touched = records_.touched(slot);
     if (touched.added != now_) [[unlikely]]
-      view_.begin_sum(slot);
+      view_.begin_sum(row, slot);
     return touched.own == now_;
   }
   void fetch(std::size_t place) const {

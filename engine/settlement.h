@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/access_costs.h"
 #include "engine/access_learner.h"
 #include "engine/clock.h"
 #include "engine/combining_tree.h"
@@ -31,8 +32,10 @@ class Settlement {
   using Views = std::vector<WorkerView<T>*>;
 
   /// `views`: of this node's workers, in order; must outlive this.
-  Settlement(const WorkerMap& map, std::uint32_t rows, std::uint32_t update_width, Views views)
+  Settlement(const WorkerMap& map, std::uint32_t rows, std::uint32_t update_width, const AccessCosts& costs,
+             Views views)
       : tree_(map),
+        costs_(costs),
         first_worker_(map.first_worker(map.this_node())),
         rows_(rows),
         width_(update_width),
@@ -56,8 +59,12 @@ class Settlement {
     const Epoch epoch = UpdateRecords<T>::epoch_of(clock);
     std::size_t added = 0;
     for (const WorkerView<T>* view : views_) added += view->records().added(epoch).size();
-    walks_rows_ = 4 * added >= writers_.size();
-    return std::clamp<std::size_t>(added * width_ / kValuesOfPart, 1, walks_rows_ ? kMostParts : views_.size());
+    const double walking = static_cast<double>(writers_.size()) * costs_.walk;
+    const double visiting = static_cast<double>(added) * costs_.visit;
+    walks_rows_ = walking <= visiting;
+    const double all = std::min(walking, visiting) + static_cast<double>(added * width_) * costs_.add;
+    return std::clamp<std::size_t>(static_cast<std::size_t>(all / kNanosecondsOfPart), 1,
+                                   walks_rows_ ? kMostParts : views_.size());
   }
   /// Calls apply(row, sum) for what planned workers added. Parts may overlap.
   template <class Apply>
@@ -112,7 +119,7 @@ class Settlement {
     T* sum;
   };
   using Contributions = std::vector<Contribution>;
-  static constexpr std::size_t kValuesOfPart = std::size_t{1} << 15;  // some 10 µs
+  static constexpr double kNanosecondsOfPart = 1e4;  // a unit costs about a microsecond to start
   static constexpr std::size_t kMostParts = 64;
 
   UpdateBatch<T>& batch_of(WorkerId worker) { return views_[worker - first_worker_]->unplanned(); }
@@ -226,6 +233,7 @@ class Settlement {
   }
 
   CombiningTree tree_;
+  const AccessCosts costs_;
   const WorkerId first_worker_;
   const std::uint32_t rows_, width_;
   const Views views_;

@@ -41,8 +41,9 @@ namespace orrery {
 template <class T>
 class Table final : public TableBase {
  public:
-  /// `learns`: what workers touch is learned, and found by slot afterwards.
-  Table(TableSpec spec, Clock bound, RowDelivery delivery, const WorkerMap& map, const Topology& topology, bool learns)
+  /// `learns`: what workers touch is learned, and found by slot afterwards; how, is decided by the costs.
+  Table(TableSpec spec, Clock bound, RowDelivery delivery, const WorkerMap& map, const Topology& topology, bool learns,
+        const AccessCosts& costs)
       : TableBase(std::move(spec), bound, delivery, map),
         rule_(spec_.rule, spec_.width, versioned()),
         first_worker_(map.first_worker(map.this_node())),
@@ -58,14 +59,14 @@ class Table final : public TableBase {
     for (WorkerId w = first_worker_; w < first_worker_ + in_flight_.size(); ++w) {
       const DomainId domain = map.domain_of(w);
       views_.push_back(std::make_unique<LocalObject<WorkerView<T>>>(domain, topology, cache(domain), rule_, spec_,
-                                                                    homes_, versioned(), near_bytes(topology),
+                                                                    homes_, versioned(), costs, near_bytes(topology),
                                                                     pools_[domain].get()));
       view_of_worker_[w] = &**views_.back();
       if (!learns) view(w).learner().switch_off();
     }
     std::vector<WorkerView<T>*> views;
     for (const auto& view : views_) views.push_back(&**view);
-    settlement_ = std::make_unique<Settlement<T>>(map, spec_.rows, rule_.update_width(), std::move(views));
+    settlement_ = std::make_unique<Settlement<T>>(map, spec_.rows, rule_.update_width(), costs, std::move(views));
   }
 
   /// The row as this unit's worker may see it: all updates that rules 1 to 6 of the design's section 5 promise, its own

@@ -36,7 +36,7 @@ class TableStore {
     bound_ = std::min(bound(), staleness);
     if constexpr (!std::is_floating_point_v<T>) check_whole_numbers(spec);
     auto table = std::make_unique<Table<T>>(std::move(spec), staleness, delivery(), map_, engine_.topology(),
-                                            engine_.options().plan);
+                                            engine_.options().plan, engine_.access_costs());
     Table<T>& made = *table;
     tables_.push_back(std::move(table));
     return made;

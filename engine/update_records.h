@@ -91,16 +91,13 @@ class UpdateRecords {
   const T* sum(std::uint32_t slot) const noexcept {
     return header(slot).added == now_ ? const_cast<UpdateRecords*>(this)->values(slot) + state_ : nullptr;
   }
-  /// The same, zero when it is new.
-  T* sum_to_add(std::uint32_t slot) {
-    T* values = this->values(slot) + state_;
-    Touched& head = header(slot);
-    if (head.added != now_) {
-      head.added = now_;
-      added_.push_back(slot);
-      std::fill(values, values + update_, T{});
-    }
-    return values;
+  bool has_sum(std::uint32_t slot) const noexcept { return header(slot).added == now_; }
+  /// Where it adds up, once it was begun: at zero.
+  T* sum_to_add(std::uint32_t slot) noexcept { return values(slot) + state_; }
+  void begin_sum(std::uint32_t slot) {
+    header(slot).added = now_;
+    added_.push_back(slot);
+    std::fill_n(sum_to_add(slot), update_, T{});
   }
   /// What was summed in the clock of `epoch`, or null.
   T* sum_of(std::uint32_t slot, Epoch epoch) noexcept {

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/access_costs.h"
 #include "engine/access_learner.h"
 #include "engine/access_recorder.h"
 #include "engine/assert.h"
@@ -91,7 +92,7 @@ class WorkerView {
   /// Cache and memory must outlive it. `versioned`: rows are replaced while units run. `near_bytes`: of a cache that
   /// is so near that fetching ahead into it does not pay.
   WorkerView(const DomainCache<T>& cache, const RowRule<T>& rule, const TableSpec& spec, const RowHomes& homes,
-             bool versioned, std::uint64_t near_bytes, std::pmr::memory_resource* memory)
+             bool versioned, const AccessCosts& costs, std::uint64_t near_bytes, std::pmr::memory_resource* memory)
       : cache_(cache),
         rule_(rule),
         rows_(spec.rows),
@@ -101,7 +102,7 @@ class WorkerView {
         fetches_ahead_(std::uint64_t{spec.rows} * rule.state_width() * sizeof(T) > near_bytes),
         memory_(memory),
         may_have_own_(spec.rows / 64 + std::size_t{1}, 0, memory),
-        learner_(spec.rows, memory),
+        learner_(spec.rows, costs, !versioned, memory),
         records_(rule.state_width(), rule.update_width(), memory),
         current_(rule.update_width(), memory),
         own_(memory),
@@ -122,7 +123,7 @@ class WorkerView {
       begin(clock);
     if (is_watched_) [[unlikely]]
       watch_read(row);
-    learner_.count_reads(1);
+    learner_.count_read();
     if (versioned_) note_lag(row);
     return {may_have_own(row) ? state_of(row, records_.slot_of(row)) : of_cache(row), width_};
   }
@@ -144,7 +145,7 @@ class WorkerView {
   [[gnu::noinline]] const T* read_at(Clock clock, std::uint32_t row, std::uint32_t slot) {
     if (slot == kNone) return read(clock, row).data();
     if (is_watched_) watch_read(row);
-    learner_.count_reads(1);
+    learner_.count_read();
     if (versioned_) note_lag(row);
     return state_of(row, slot);
   }
@@ -163,10 +164,9 @@ class WorkerView {
   std::uint32_t width() const noexcept { return width_; }
   bool fetches_ahead() const noexcept { return fetches_ahead_; }
   [[gnu::noinline]] const T* make_own(std::uint32_t row, std::uint32_t slot) { return state_of(row, slot); }
-  [[gnu::noinline]] void begin_sum(std::uint32_t slot) { records_.sum_to_add(slot); }
-  void count(std::uint64_t reads, std::uint64_t adds) noexcept {
-    learner_.count_reads(reads);
-    learner_.count_planned_adds(adds);
+  [[gnu::noinline]] void begin_sum(std::uint32_t row, std::uint32_t slot) {
+    note_own(row);
+    records_.begin_sum(slot);
   }
 
   /// What was added in the clock under way: to planned rows, and to others.
@@ -181,7 +181,7 @@ class WorkerView {
   void follow(std::shared_ptr<const AccessSlots> plan) {
     ORRERY_CHECK(current_.empty());
     own_.clear();
-    for (std::uint32_t slot = 0; plan != nullptr && slot < plan->size(); ++slot) note_own(plan->row(slot));
+    if (plan != nullptr && plan->is_whole() && !is_whole(records_.plan())) renumbered_since_ = clock_;
     records_.follow(plan);
     records_.begin(std::max<Clock>(clock_, 0));
     planned_since_ = clock_;
@@ -271,6 +271,8 @@ class WorkerView {
     std::copy(seen, seen + width_, sum_to_add(row, slot) + width_);
   }
 
+  static bool is_whole(const std::shared_ptr<const AccessSlots>& plan) { return plan != nullptr && plan->is_whole(); }
+
   // A row that this worker has never added to is as the cache has it: one bit says so.
   bool may_have_own(std::uint32_t row) const noexcept { return (may_have_own_[row / 64] >> (row % 64) & 1) != 0; }
   void note_own(std::uint32_t row) noexcept { may_have_own_[row / 64] |= std::uint64_t{1} << (row % 64); }
@@ -313,7 +315,8 @@ class WorkerView {
     };
     if (may_lack(slot)) {
       for (const auto& batch : pending_) {
-        const std::uint32_t i = batch->updates.find(row, slot);
+        const std::uint32_t i =
+            batch->clock < renumbered_since_ ? batch->updates.find(row) : batch->updates.find(row, slot);
         if (i == kNone) continue;
         // relaxed: if the version holds the batch, its acquire in read_version() has made the number visible; if it
         // does not, both 0 and a higher number say so.
@@ -359,9 +362,12 @@ class WorkerView {
 
   /// Where the additions to a row add up in this clock.
   T* sum_to_add(std::uint32_t row, std::uint32_t slot) {
-    if (slot != kNone) return records_.sum_to_add(slot);
-    note_own(row);
-    return current_.at(row);
+    if (slot == kNone) {
+      note_own(row);
+      return current_.at(row);
+    }
+    if (!records_.has_sum(slot)) begin_sum(row, slot);
+    return records_.sum_to_add(slot);
   }
 
   static constexpr std::size_t kRowsOfChunk = 64;
@@ -377,10 +383,11 @@ class WorkerView {
   std::pmr::vector<std::uint64_t> may_have_own_;  ///< a bit for each row
   AccessLearner learner_;
   AccessRecorder* recorder_ = nullptr;
-  bool is_watched_ = false;   ///< one of the two is set: one test for each read instead of two
-  UpdateRecords<T> records_;  ///< of planned rows
-  Clock planned_since_ = 0;   ///< records know nothing of clocks before
-  UpdateBatch<T> current_;    ///< of others, in this clock
+  bool is_watched_ = false;     ///< one of the two is set: one test for each read instead of two
+  UpdateRecords<T> records_;    ///< of planned rows
+  Clock planned_since_ = 0;     ///< records know nothing of clocks before
+  Clock renumbered_since_ = 0;  ///< rows had other slots in clocks before
+  UpdateBatch<T> current_;      ///< of others, in this clock
   std::deque<std::shared_ptr<HandedBatch<T>>> pending_;  ///< own batches that some version may lack, oldest first
   const std::shared_ptr<SpareBatches<T>> spare_ = std::make_shared<SpareBatches<T>>();
   TouchedRows own_;                                   ///< unplanned rows as this worker sees them

@@ -29,13 +29,17 @@ struct Policy {
   const char* what;
   const char* why;
 };
-Policy policy_of(RowClass kind, bool versioned, bool planned) {
+Policy policy_of(RowClass kind, bool versioned, bool planned, bool replicated) {
   if (kind == RowClass::only_read) {
     return versioned ? Policy{"the current version in the domain's cache", "nobody adds, so it never gets another one"}
                      : Policy{"in place in the domain's cache", "nobody adds: a read is an array access"};
   }
   if (!planned) {
     return {"a hashed batch for each worker and clock", "the plan is off: nothing is known of the next clock"};
+  }
+  if (replicated) {
+    return {"summed in the worker's record of the row, of which it has one for every row",
+            "workers touch most rows: looking slots up would cost more than the records in vain"};
   }
   if (versioned) {
     return {"summed at the row's slot, handed over as a batch at the end of the clock",
@@ -150,15 +154,19 @@ class ReportBuilder {
              {"row_bytes", table.row_bytes()},
              {"update_bytes", table.update_bytes()},
              {"versioned", table.versioned()}};
-    out["whole_run"] = {{"reads", counts.reads},           {"adds", counts.adds},
-                        {"misses", counts.misses},         {"slots", counts.rows},
-                        {"extensions", counts.extensions}, {"workers_given_up", counts.given_up}};
+    out["whole_run"] = {{"reads", counts.reads},
+                        {"adds", counts.adds},
+                        {"misses", counts.misses},
+                        {"slots", counts.rows},
+                        {"extensions", counts.extensions},
+                        {"workers_given_up", counts.given_up},
+                        {"workers_replicating", counts.replicated}};
     out["touched"] = json_of(use.all);
     out["by_worker"] = by_worker(use);
     out["hot_rows"] = hot_rows(use);
     out["by_workers_that_touch"] = json_of_counts(use.by_worker_count, "workers");
     out["by_domains_that_touch"] = json_of_counts(use.by_domain_count, "domains");
-    out["classes"] = classes(use, table.versioned());
+    out["classes"] = classes(use, table.versioned(), counts.replicated > 0);
     out["repetition"] = repetition(records);
     out["reuse"] = reuse(records, table.row_bytes());
     out["plan"] = plan(number);
@@ -191,10 +199,10 @@ class ReportBuilder {
     return out;
   }
 
-  Json classes(const TableUse& use, bool versioned) const {
+  Json classes(const TableUse& use, bool versioned, bool replicated) const {
     Json out = Json::array();
     for (std::size_t c = 0; c < kRowClasses; ++c) {
-      const Policy policy = policy_of(static_cast<RowClass>(c), versioned, run_.engine.options().plan);
+      const Policy policy = policy_of(static_cast<RowClass>(c), versioned, run_.engine.options().plan, replicated);
       Json one{{"class", kClassNames[c]}};
       one.update(json_of(use.by_class[c]));
       one["slots"] = use.slots[c];
@@ -472,6 +480,8 @@ class ReportBuilder {
     }
     notes_.push_back("accesses to tables are part of compute: timing each would take longer than the access");
     if (run_.trainee.tables() != nullptr) {
+      notes_.push_back("costs of accesses as measured here, which decide how rows are found and sums put together: " +
+                       to_json(named(run_.engine.access_costs())));
       notes_.push_back(
           "bytes between domains are counted from the recorded accesses: what settling has to bring from "
           "one domain to another, wherever its parts ran");

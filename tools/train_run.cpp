@@ -548,6 +548,7 @@ namespace {
 const char* plan_reason(const AccessCounts& counts, bool is_on) {
   if (!is_on) return "--plan off: rows are found by hash";
   if (counts.adds == 0) return "only read: the cache is read in place";
+  if (counts.replicated > 0) return "workers touch most rows and keep a record of each: no look-up at all";
   if (counts.rows == 0) return "what is accessed does not repeat: left unplanned, rows are found by hash";
   return "rows that are added to again are found by slot";
 }
@@ -563,9 +564,12 @@ std::string TrainRun::plan_json(const TrainResult& result) const {
                       {"misses", counts.misses},
                       {"planned_rows", counts.rows},
                       {"extensions", counts.extensions},
+                      {"replicating_workers", counts.replicated},
                       {"reason", plan_reason(counts, options_.plan)}});
   }
-  Json plan{{"on", options_.plan}, {"tables", std::move(tables)}};
+  Json plan{{"on", options_.plan},
+            {"costs", parse_json(to_json(named(engine_->access_costs())))},
+            {"tables", std::move(tables)}};
   if (result.first_iteration_seconds && result.later_iteration_seconds) {
     plan["first_iteration_seconds"] = *result.first_iteration_seconds;
     plan["later_iteration_seconds"] = *result.later_iteration_seconds;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <memory_resource>
 #include <vector>
@@ -218,6 +219,66 @@ TEST(AccessPlan, streams_read_and_add_what_rows_do_under_adaptive_rules_and_stal
   }
 }
 
+/// Worker w counts in column w what it adds to a row; the rows that it touches become more until it touches all but
+/// ten. So it knows what it must see of its own in every read, whatever others see.
+class Spreading final : public TableProgram {
+ public:
+  static constexpr std::uint32_t kRows = 300;
+  Spreading(Engine& engine, const WorkerMap& map)
+      : TableProgram(engine, map),
+        table(tables().add<std::int32_t>({.name = "rows", .rows = kRows, .width = map.workers()})),
+        own_(map.workers(), std::vector<std::int32_t>(kRows, 0)) {}
+  Evaluation evaluate(Engine&, bool) override { return {}; }
+  void run_unit(const WorkUnit& unit, UnitContext& context) override {
+    std::vector<std::int32_t>& own = own_[unit.worker];
+    const std::uint32_t touched = std::min(kRows - 10, 60 + 20 * static_cast<std::uint32_t>(unit.clock));
+    for (std::uint32_t i = 0; i < touched; ++i) {
+      const std::uint32_t row = (i * 7 + unit.worker) % kRows;
+      if (table.read(context, row)[unit.worker] != own[row]) lost = true;
+      table.add(context, row, unit.worker, 1);
+      ++own[row];
+      if (table.read(context, row)[unit.worker] != own[row]) lost = true;
+    }
+  }
+  Table<std::int32_t>& table;
+  std::atomic<bool> lost{false};
+
+ private:
+  std::vector<std::vector<std::int32_t>> own_;
+};
+
+// What accesses cost decides whether a worker gets a record of every row, and then slots change under its updates that
+// are on their way.
+TEST(AccessPlan, costs_decide_how_rows_are_found_and_never_what_is_seen) {
+  constexpr WorkerId kWorkers = 5;
+  constexpr Clock kClocks = 20;
+  for (const Clock staleness : {0, 1, 3}) {
+    std::vector<std::vector<std::int32_t>> results;
+    for (const double lookup : {0.0, 1e6}) {
+      EngineOptions options = toy::options_with(4, staleness, "numa:2 core:2 pu:1");
+      options.access_costs = AccessCosts{.lookup = lookup, .visit = 1, .walk = 1, .add = lookup};
+      Engine engine(options);
+      Spreading program(engine, WorkerMap(kWorkers, 1, 0, 2));
+      DataParallelSchedule schedule(std::vector<std::uint32_t>(kWorkers, 1));
+      Executor executor(engine, schedule, program, kWorkers, {});
+      executor.run(kClocks);
+      EXPECT_FALSE(program.lost) << "staleness " << staleness << ", a look-up costs " << lookup;
+      EXPECT_EQ(program.table.accesses().replicated, lookup > 0 ? kWorkers : 0);
+      results.push_back(program.table.snapshot());
+    }
+    EXPECT_EQ(results[0], results[1]);
+  }
+}
+
+TEST(AccessCosts, are_measured) {
+  const AccessCosts& costs = access_costs();
+  for (const double cost : {costs.lookup, costs.visit, costs.walk, costs.add}) {
+    EXPECT_GT(cost, 0);
+    EXPECT_LT(cost, 1e5);
+  }
+  EXPECT_EQ(&costs, &access_costs()) << "once";
+}
+
 /// Counts what is asked of it.
 class CountingMemory final : public std::pmr::memory_resource {
  public:
@@ -242,7 +303,7 @@ TEST(AccessPlan, planned_accesses_allocate_nothing_and_miss_nothing) {
   const RowRule<float> rule(spec.rule, kWidth, false);
   const DomainCache<float> cache(kRows, kWidth, 1, false, 0, engine.topology());
   CountingMemory memory;
-  WorkerView<float> view(cache, rule, spec, RowHomes(kRows, 1), false, 0, &memory);
+  WorkerView<float> view(cache, rule, spec, RowHomes(kRows, 1), false, {}, 0, &memory);
   std::vector<std::uint32_t> rows(3000);
   for (std::uint32_t i = 0; i < rows.size(); ++i) rows[i] = i * 7919 % kRows;
   RowStream stream(rows, &memory);
@@ -299,6 +360,18 @@ TEST(AccessPlan, a_program_that_never_repeats_is_left_unplanned) {
     EXPECT_EQ(counts.rows, 0U);
     for (std::uint32_t row = 0; row < 90000; row += 1000) EXPECT_EQ(program.table.row(row)[0], 1);
   }
+}
+
+TEST(AccessSlots, are_whole_when_every_row_came_in_its_order) {
+  AccessSlots whole(1000), disordered(3), lacking(1000);
+  for (std::uint32_t row = 0; row < 1000; ++row) whole.enter(row);
+  for (const std::uint32_t row : {0, 2, 1}) disordered.enter(row);
+  for (std::uint32_t row = 0; row < 999; ++row) lacking.enter(row);
+  EXPECT_TRUE(whole.is_whole());
+  EXPECT_FALSE(disordered.is_whole() || lacking.is_whole());
+  EXPECT_EQ(disordered.find(1), 2U);
+  EXPECT_EQ(lacking.find(999), AccessSlots::kNone);
+  for (const std::uint32_t row : {0, 500, 999}) EXPECT_EQ(whole.find(row), row);
 }
 
 TEST(AccessSlots, are_in_the_order_of_first_touch_and_stay) {
