@@ -41,6 +41,7 @@ AdaptiveTrainee::AdaptiveTrainee(const Engine& engine, const WorkerMap& map, con
   }
   for (const std::uint32_t column : rows_.columns) ++column_rows_[column];
   for (WorkerId w = 0; w < workers_; ++w) columns_.push_back(parameters_.stream(w, columns_of({w, w + 1})));
+  parameters_.place(columns_);
   say_what_is_read(map);
   std::uint64_t longest = 1;
   for (WorkerId w = 0; w < workers_; ++w) longest = std::max(longest, first_row_[w + 1] - first_row_[w]);

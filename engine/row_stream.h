@@ -13,9 +13,6 @@
 #include <vector>
 
 #include "engine/access_slots.h"
-#include "engine/assert.h"
-#include "engine/types.h"
-#include "engine/worker_view.h"
 
 namespace orrery {
 
@@ -41,104 +38,6 @@ class RowStream {
   std::span<const std::uint32_t> rows_;
   std::pmr::vector<std::uint32_t> slots_;
   std::shared_ptr<const AccessSlots> plan_;  ///< whose slots they are
-};
-
-/// What a unit does along a stream: reads and adds as those of Table, with the same values, by place in the stream.
-/// Not beyond the unit. It may be mixed with accesses by row and with other cursors of the worker.
-template <class T>
-class StreamCursor {
- public:
-  StreamCursor(WorkerView<T>& view, Clock clock, RowStream& stream)
-      : view_(view),
-        clock_(clock),
-        is_direct_(view.begin_stream(clock)),
-        fetches_ahead_(is_direct_ && view.fetches_ahead()),
-        width_(view.width()),
-        now_(view.records().now()),
-        count_(stream.rows().size()),
-        rows_(stream.rows().data()),
-        slots_(stream.slots(view.records().plan()).data()),
-        settled_(is_direct_ ? view.settled() : nullptr),
-        records_(view.records().layout()) {}
-  ~StreamCursor() { view_.learner().count_along(reads_, adds_); }
-  StreamCursor(const StreamCursor&) = delete;
-  StreamCursor& operator=(const StreamCursor&) = delete;
-
-  /// See Table::read().
-  [[gnu::always_inline]] std::span<const T> read(std::size_t place) {
-    ORRERY_HEAVY_CHECK(place < count_);
-    if (fetches_ahead_) fetch(std::min(place + kAhead, count_ - 1));
-    const std::uint32_t row = rows_[place], slot = slots_[place];
-    if (!is_direct_) [[unlikely]]
-      return {view_.read_at(clock_, row, slot), width_};
-    ++reads_;
-    if (slot == kNone) return {view_.settled_unplanned(row), width_};
-    const auto touched = records_.touched(slot);
-    if (touched.own == now_) return {records_.row(slot), width_};
-    if (touched.added == now_) [[unlikely]]
-      return {view_.make_own(row, slot), width_};
-    return {settled_ + std::size_t{row} * width_, width_};
-  }
-
-  /// See Table::add().
-  [[gnu::always_inline]] void add(std::size_t place, std::span<const T> delta) {
-    ORRERY_HEAVY_CHECK(place < count_ && delta.size() == width_);
-    const std::uint32_t row = rows_[place], slot = slots_[place];
-    if (!is_direct_ || slot == kNone) [[unlikely]]
-      return view_.add_at(row, slot, delta);
-    const bool has_own = begin_add(row, slot);
-    T* __restrict sum = records_.sum(slot);
-    T* __restrict own = records_.row(slot);
-    const T* __restrict added = delta.data();
-    if (has_own) {
-      for (std::uint32_t d = 0; d < width_; ++d) {
-        sum[d] += added[d];
-        own[d] += added[d];
-      }
-    } else {
-      for (std::uint32_t d = 0; d < width_; ++d) sum[d] += added[d];
-    }
-  }
-  [[gnu::always_inline]] void add(std::size_t place, std::uint32_t column, T delta) {
-    ORRERY_HEAVY_CHECK(place < count_ && column < width_);
-    const std::uint32_t row = rows_[place], slot = slots_[place];
-    if (!is_direct_ || slot == kNone) [[unlikely]]
-      return view_.add_at(row, slot, column, delta);
-    const bool has_own = begin_add(row, slot);
-    records_.sum(slot)[column] += delta;
-    if (has_own) records_.row(slot)[column] += delta;
-  }
-
- private:
-  static constexpr std::uint32_t kNone = AccessSlots::kNone;
-  // Far enough to hide a miss behind the arithmetic of small rows, near enough not to be evicted again.
-  static constexpr std::size_t kAhead = 16;
-
-  /// @return has the worker the row as it sees it?
-  [[gnu::always_inline]] bool begin_add(std::uint32_t row, std::uint32_t slot) {
-    ++adds_;
-    const auto touched = records_.touched(slot);
-    if (touched.added != now_) [[unlikely]]
-      view_.begin_sum(row, slot);
-    return touched.own == now_;
-  }
-  void fetch(std::size_t place) const {
-    const std::uint32_t slot = slots_[place];
-    __builtin_prefetch(slot == kNone ? static_cast<const void*>(settled_ + std::size_t{rows_[place]} * width_)
-                                     : records_.of(slot));
-  }
-
-  WorkerView<T>& view_;
-  const Clock clock_;
-  const bool is_direct_, fetches_ahead_;
-  const std::uint32_t width_;
-  const typename UpdateRecords<T>::Epoch now_;
-  const std::size_t count_;
-  const std::uint32_t* const rows_;
-  const std::uint32_t* const slots_;
-  const T* const settled_;
-  const typename UpdateRecords<T>::Layout records_;
-  std::uint64_t reads_ = 0, adds_ = 0;
 };
 
 }  // namespace orrery

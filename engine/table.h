@@ -28,6 +28,7 @@
 #include "engine/row_order.h"
 #include "engine/row_stream.h"
 #include "engine/settlement.h"
+#include "engine/stream_cursor.h"
 #include "engine/table_base.h"
 #include "engine/types.h"
 #include "engine/unit.h"

@@ -13,7 +13,7 @@ TableBase::TableBase(TableSpec spec, Clock bound, RowDelivery delivery, const Wo
       map_(map),
       homes_(spec_.rows, map.nodes()),
       delivery_(versioned() ? delivery : RowDelivery::push),
-      peers_(homes_, map.this_node(), map.nodes()),
+      peers_(spec_.rows, map.this_node(), map.nodes()),
       frontiers_(map.nodes(), 0),
       whole_(map.nodes(), 0),
       asked_(map.nodes()) {}
@@ -31,14 +31,24 @@ void TableBase::will_read(std::span<const std::uint32_t> rows) {
   if (is_alone()) return;
   if (is_read_.empty()) {
     is_read_.resize(spec_.rows, false);
-    std::fill(is_read_.begin() + homes_.first(here()), is_read_.begin() + homes_.first(here() + 1), true);
   }
   for (const std::uint32_t row : rows) is_read_[row] = true;
+}
+
+void TableBase::place(std::span<const RowStream> streams) {
+  ORRERY_CHECK(outbox_ == nullptr && streams.size() == map_.workers());
+  if (is_alone()) return;
+  std::vector<std::vector<std::uint32_t>> counts(map_.nodes(), std::vector<std::uint32_t>(spec_.rows, 0));
+  for (WorkerId w = 0; w < map_.workers(); ++w) {
+    for (const std::uint32_t row : streams[w].rows()) ++counts[map_.node_of(w)][row];
+  }
+  homes_ = RowHomes(home_by_use(counts), map_.nodes());
 }
 
 void TableBase::connect(Outbox& outbox, std::uint32_t number, Clock start) {
   outbox_ = &outbox;
   number_ = number;
+  for (std::uint32_t row = 0; row < is_read_.size(); ++row) is_read_[row] = is_read_[row] || is_home_of(row);
   connected();
   for (NodeId home = 0; home < map_.nodes(); ++home) {
     raise_frontier(home, start);
@@ -46,8 +56,8 @@ void TableBase::connect(Outbox& outbox, std::uint32_t number, Clock start) {
     whole_[home] = start;
     if (is_read_.empty() || home == here() || !homes_.has_rows(home)) continue;
     std::vector<std::uint32_t> rows;
-    for (std::uint32_t row = homes_.first(home); row < homes_.first(home + 1); ++row) {
-      if (is_read_[row]) rows.push_back(row);
+    for (std::uint32_t row = 0; row < spec_.rows; ++row) {
+      if (is_read_[row] && homes_.is_home(home, row)) rows.push_back(row);
     }
     Message message = message_of(Message::Kind::subscribe, start);
     put(message.payload, static_cast<std::uint32_t>(rows.size()));
@@ -155,8 +165,8 @@ void TableBase::ask(NodeId home, TablePeers::Pull pull) {
 
 bool TableBase::may_begin(Clock clock) {
   bool is_fresh = true;
-  for (NodeId home = 0; home < homes_.count(); ++home) {
-    if (home == here() || frontiers_[home] >= clock - bound_) continue;
+  for (NodeId home = 0; home < map_.nodes(); ++home) {
+    if (home == here() || !homes_.has_rows(home) || frontiers_[home] >= clock - bound_) continue;
     is_fresh = false;
     if (delivery_ == RowDelivery::pull) ask(home, {clock - bound_, false});
   }
@@ -166,8 +176,8 @@ bool TableBase::may_begin(Clock clock) {
 bool TableBase::may_end(Clock clock) {
   const bool is_told_all = is_read_.empty();
   bool is_whole = true;
-  for (NodeId home = 0; home < homes_.count(); ++home) {
-    if (home == here() || (is_told_all ? frontiers_[home] : whole_[home]) >= clock) continue;
+  for (NodeId home = 0; home < map_.nodes(); ++home) {
+    if (home == here() || !homes_.has_rows(home) || (is_told_all ? frontiers_[home] : whole_[home]) >= clock) continue;
     is_whole = false;
     if (delivery_ == RowDelivery::pull || !is_told_all) ask(home, {clock, true});
   }

@@ -16,6 +16,7 @@
 #include "engine/clock.h"
 #include "engine/message.h"
 #include "engine/row_homes.h"
+#include "engine/row_stream.h"
 #include "engine/table_peers.h"
 #include "engine/types.h"
 #include "engine/update_rule.h"
@@ -72,6 +73,11 @@ class TableBase {
   /// Before the first run: workers of this node will read these rows while units run, and may read no others. On
   /// several nodes only they are delivered then. A table for which this is not called is delivered whole.
   void will_read(std::span<const std::uint32_t> rows);
+
+  /// Before the first run, on every node with the same streams, one for each worker of the cluster: rows are at home
+  /// where they are accessed most (home_by_use()). Without this call: in ranges. What comes out is the same.
+  void place(std::span<const RowStream> streams);
+  const RowHomes& homes() const noexcept { return homes_; }
 
   void connect(Outbox& outbox, std::uint32_t number, Clock start);
   /// The worker has ended its clock: its updates are handed over. On the thread that ended it; overlaps units.
@@ -132,7 +138,7 @@ class TableBase {
   const TableSpec spec_;
   const Clock bound_;
   const WorkerMap map_;
-  const RowHomes homes_;
+  RowHomes homes_;  ///< constant from the first run on
 
  private:
   Message message_of(Message::Kind kind, Clock clock) const;

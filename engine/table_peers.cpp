@@ -4,24 +4,23 @@
 
 namespace orrery {
 
-TablePeers::TablePeers(const RowHomes& homes, NodeId here, NodeId nodes)
-    : here_(here), first_(homes.first(here)), count_(homes.first(here + 1) - first_), peers_(nodes) {
+TablePeers::TablePeers(std::uint32_t rows, NodeId here, NodeId nodes) : here_(here), rows_(rows), peers_(nodes) {
   for (Peer& peer : peers_) {
-    if (nodes > 1) peer.is_changed.resize(count_);
+    if (nodes > 1) peer.is_changed.resize(rows_);
   }
 }
 
 void TablePeers::subscribe(NodeId peer, std::span<const std::uint32_t> rows) {
   std::vector<bool>& reads = peers_[peer].reads;
-  reads.assign(count_ + std::size_t{1}, false);  // one more: not empty even for an empty shard
-  for (const std::uint32_t row : rows) reads[row - first_] = true;
+  reads.assign(rows_, false);
+  for (const std::uint32_t row : rows) reads[row] = true;
 }
 
 void TablePeers::changed(std::uint32_t row) {
   for (NodeId n = 0; n < peers_.size(); ++n) {
     Peer& peer = peers_[n];
-    if (n == here_ || peer.is_changed[row - first_]) continue;
-    peer.is_changed[row - first_] = true;
+    if (n == here_ || peer.is_changed[row]) continue;
+    peer.is_changed[row] = true;
     peer.changed.push_back(row);
     peer.has_news = peer.has_news || reads(peer, row);
   }
@@ -42,7 +41,7 @@ std::vector<std::uint32_t> TablePeers::tell(NodeId number, Clock frontier, bool 
   for (const std::uint32_t row : peer.changed) {
     const bool wanted = whole || reads(peer, row);
     (wanted ? sent : kept).push_back(row);
-    if (wanted) peer.is_changed[row - first_] = false;
+    if (wanted) peer.is_changed[row] = false;
   }
   peer.changed = std::move(kept);
   return sent;

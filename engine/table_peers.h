@@ -7,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "engine/row_homes.h"
 #include "engine/types.h"
 
 namespace orrery {
@@ -20,7 +19,8 @@ class TablePeers {
     bool whole = false;  ///< all rows that have changed, not only those that the peer reads
   };
 
-  TablePeers(const RowHomes& homes, NodeId here, NodeId nodes);
+  /// For a table of `rows`. Memory: two bits a row and peer.
+  TablePeers(std::uint32_t rows, NodeId here, NodeId nodes);
 
   /// The peer will read these rows while units run, and no others. Without this call: all.
   void subscribe(NodeId peer, std::span<const std::uint32_t> rows);
@@ -40,19 +40,19 @@ class TablePeers {
 
  private:
   struct Peer {
-    std::vector<bool> reads;             ///< by row of the shard; empty: all
+    std::vector<bool> reads;             ///< by row; empty: all
     std::vector<std::uint32_t> changed;  ///< since it was told
-    std::vector<bool> is_changed;        ///< by row of the shard
+    std::vector<bool> is_changed;        ///< by row
     bool has_news = false;
     std::optional<Pull> asked;
     Clock told = 0;
   };
 
-  bool reads(const Peer& peer, std::uint32_t row) const { return peer.reads.empty() || peer.reads[row - first_]; }
+  bool reads(const Peer& peer, std::uint32_t row) const { return peer.reads.empty() || peer.reads[row]; }
 
-  const NodeId here_;
-  const std::uint32_t first_, count_;  ///< the shard
-  std::vector<Peer> peers_;            ///< by node; this node's is not used
+  NodeId here_;
+  std::uint32_t rows_;
+  std::vector<Peer> peers_;  ///< by node; this node's is not used
 };
 
 }  // namespace orrery

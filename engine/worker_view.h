@@ -89,8 +89,8 @@ struct HandedBatch {
 template <class T>
 class WorkerView {
  public:
-  /// Cache and memory must outlive it. `versioned`: rows are replaced while units run. `near_bytes`: of a cache that
-  /// is so near that fetching ahead into it does not pay.
+  /// Cache, homes and memory must outlive it. `versioned`: rows are replaced while units run. `near_bytes`: of a cache
+  /// that is so near that fetching ahead into it does not pay.
   WorkerView(const DomainCache<T>& cache, const RowRule<T>& rule, const TableSpec& spec, const RowHomes& homes,
              bool versioned, const AccessCosts& costs, std::uint64_t near_bytes, std::pmr::memory_resource* memory)
       : cache_(cache),
@@ -376,7 +376,7 @@ class WorkerView {
   const RowRule<T> rule_;
   const std::uint32_t rows_, width_;
   const std::vector<bool>* readable_ = nullptr;
-  const RowHomes homes_;
+  const RowHomes& homes_;
   const bool versioned_, fetches_ahead_;
   std::pmr::memory_resource* const memory_;
   Clock clock_ = -1;

@@ -303,7 +303,8 @@ TEST(AccessPlan, planned_accesses_allocate_nothing_and_miss_nothing) {
   const RowRule<float> rule(spec.rule, kWidth, false);
   const DomainCache<float> cache(kRows, kWidth, 1, false, 0, engine.topology());
   CountingMemory memory;
-  WorkerView<float> view(cache, rule, spec, RowHomes(kRows, 1), false, {}, 0, &memory);
+  const RowHomes homes(kRows, 1);
+  WorkerView<float> view(cache, rule, spec, homes, false, {}, 0, &memory);
   std::vector<std::uint32_t> rows(3000);
   for (std::uint32_t i = 0; i < rows.size(); ++i) rows[i] = i * 7919 % kRows;
   RowStream stream(rows, &memory);
