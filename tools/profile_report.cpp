@@ -480,8 +480,12 @@ class ReportBuilder {
     }
     notes_.push_back("accesses to tables are part of compute: timing each would take longer than the access");
     if (run_.trainee.tables() != nullptr) {
+      std::string costs;
+      for (const auto& [name, value] : named(run_.engine.access_costs())) {
+        costs += (costs.empty() ? "" : ", ") + name + " " + fixed_text(std::get<double>(value), 2);
+      }
       notes_.push_back("costs of accesses as measured here, which decide how rows are found and sums put together: " +
-                       to_json(named(run_.engine.access_costs())));
+                       costs);
       notes_.push_back(
           "bytes between domains are counted from the recorded accesses: what settling has to bring from "
           "one domain to another, wherever its parts ran");
