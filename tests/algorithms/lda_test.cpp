@@ -121,7 +121,9 @@ TEST(LdaTraining, where_documents_lie_changes_no_bit) {
           EXPECT_EQ(fixture.state().contradiction(serial_for), "");
           fixture.run(27);
           EXPECT_EQ(fixture.state().contradiction(serial_for), "");
-          if (resident < 4) EXPECT_GT(fixture.state().stream->bytes_written(), 0U);
+          if (resident < 4) {
+            EXPECT_GT(fixture.state().stream->bytes_written(), 0U);
+          }
           const Evaluation now = fixture.trainee().evaluate(fixture.engine(), true);
           EXPECT_DOUBLE_EQ(-now.objective * static_cast<double>(corpus.tokens), fixture.joint());
           std::vector<Topic> topics;
