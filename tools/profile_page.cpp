@@ -398,6 +398,7 @@ class Page {
     out_ += "</div>\n";
     repetition(of);
     between_domains(of);
+    between_nodes(of);
   }
 
   void classes(const Json& of) {
@@ -548,6 +549,19 @@ class Page {
                       bytes_text(number(clock["least"]))});
     }
     out_ += table("Bytes between domains", rows);
+  }
+
+  void between_nodes(const Json& of) {
+    if (of["between_nodes"].empty()) return;
+    out_ +=
+        "<h3>Bytes between nodes</h3>\n<p>What a clock would send if the same workers were on several nodes: sums to "
+        "the homes of rows, and changed rows to the nodes that read them; counted from the record.</p>\n";
+    std::vector<Cells> rows{{"Nodes", "Homes in ranges", "Homes by use", "Least"}};
+    for (const Json& many : of["between_nodes"]) {
+      rows.push_back({text_of(many["nodes"]), bytes_text(number(many["bytes_by_range"])),
+                      bytes_text(number(many["bytes_by_use"])), bytes_text(number(many["least"]))});
+    }
+    out_ += table("Bytes between nodes", rows);
   }
 
   void blocks() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/access_report.h"
+#include "engine/node_traffic.h"
 #include "engine/phase_report.h"
 #include "engine/profile_advice.h"
 #include "numa/topology.h"
@@ -172,6 +173,7 @@ class ReportBuilder {
     out["plan"] = plan(number);
     out["staleness_of_reads"] = staleness(table.observed());
     out["between_domains"] = between_domains(table, records);
+    out["between_nodes"] = between_nodes(table, records);
     return out;
   }
 
@@ -287,6 +289,21 @@ class ReportBuilder {
       least_ += clock.least * table.update_bytes();
     }
     crossing_clocks_ = std::max<std::uint64_t>(crossing_clocks_, out.size());
+    return out;
+  }
+
+  /// What would cross in a clock, were the workers on several nodes.
+  Json between_nodes(const TableBase& table, const RecordedTable& records) const {
+    Json out = Json::array();
+    for (const NodeId nodes : {2, 4, 8}) {
+      if (nodes > records.workers.size()) break;
+      const NodeTraffic found =
+          node_traffic(records, nodes, table.versioned(), {.update = table.update_bytes(), .state = table.row_bytes()});
+      out.push_back({{"nodes", nodes},
+                     {"bytes_by_range", found.by_range},
+                     {"bytes_by_use", found.by_use},
+                     {"least", found.least}});
+    }
     return out;
   }
 
@@ -539,6 +556,12 @@ void append_table_text(std::string& text, const Json& table) {
             share_text(number(level["accesses"]), number(reuse["accesses"]));
   }
   text += "\n";
+  for (const Json& many : table["between_nodes"]) {
+    text += "  on " + std::to_string(many["nodes"].get<int>()) + " nodes a clock would send " +
+            bytes_text(number(many["bytes_by_range"])) + " with homes in ranges, " +
+            bytes_text(number(many["bytes_by_use"])) + " with homes by use; at the least " +
+            bytes_text(number(many["least"])) + "\n";
+  }
   for (const Json& again : table["repetition"]) {
     text += "  iteration " + std::to_string(again["iteration"].get<int>()) +
             " repeats the first: " + share_text(number(again["known"]), number(again["accesses"])) +

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/executor.h"
+#include "engine/node_traffic.h"
 #include "engine/random.h"
 #include "engine/row_homes.h"
 #include "engine/simulated_cluster.h"
@@ -157,10 +158,55 @@ TEST(Placement, sends_the_values_of_shared_rows_and_fixed_headers_only) {
   EXPECT_EQ(overhead[0], overhead[1]) << "headers do not depend on how many rows cross";
 }
 
+/// What one node says of the same workers, from what it recorded.
+NodeTraffic foretold(NodeId nodes, Clock staleness) {
+  Engine engine(toy::options_with(1, staleness, "core:1 pu:1"));
+  Interleaved program(engine, WorkerMap(nodes, 1, 0, engine.domains()), false);
+  program.table.record({.first = 0, .last = 5, .most_bytes = std::size_t{1} << 24});
+  DataParallelSchedule schedule(std::vector<std::uint32_t>(nodes, 1));
+  Executor executor(engine, schedule, program, nodes, {});
+  executor.run(5);
+  const RecordedTable records{.rows = Interleaved::kRows, .workers = program.table.recorded()};
+  return node_traffic(records, nodes, staleness > 0,
+                      {.update = program.table.update_bytes(), .state = program.table.row_bytes()});
+}
+
+TEST(Placement, is_foretold_by_a_profile_of_one_node) {
+  for (const NodeId nodes : {2, 4, 8}) {
+    const NodeTraffic told = foretold(nodes, 0);
+    EXPECT_EQ(told.by_range, traffic_of(nodes, false, 2, 0).least);
+    EXPECT_EQ(told.by_use, traffic_of(nodes, true, 2, 0).least);
+    EXPECT_EQ(told.by_use, told.least) << "the best homes are balanced here";
+  }
+}
+
 TEST(Placement, changes_no_bit) {
   for (const NodeId nodes : {2, 4}) {
     EXPECT_EQ(traffic_of(nodes, false, 7, 0).snapshot, traffic_of(nodes, true, 7, 0).snapshot);
   }
+}
+
+TEST(NodeTraffic, counts_sums_of_subtrees_and_readers) {
+  // Five workers on two nodes: 0 and 1, one subtree; 2 to 4, two.
+  std::vector<AccessRecorder> workers;
+  for (int w = 0; w < 5; ++w) workers.emplace_back(0, 2, 100);
+  const WorkerMap map(5, 2, 0, 1);
+  ASSERT_EQ(map.first_worker(1), 2U);
+  const auto adds = [&](WorkerId w, Clock clock) { workers[w].note(clock, 0, true); };
+  for (const WorkerId w : {0, 1, 2, 3, 4}) adds(w, 0);
+  adds(0, 0);  // once more: the same sum
+  adds(4, 1);
+  workers[4].note(1, 0, false);
+  std::vector<const AccessRecorder*> all;
+  for (const AccessRecorder& worker : workers) all.push_back(&worker);
+  const RecordedTable records{.rows = 2, .workers = all};
+  // In ranges row 0 is at home on node 0: in clock 0 two sums come from node 1, in clock 1 one, and the changed row
+  // goes to node 1, which reads it, twice.
+  const NodeTraffic settled = node_traffic(records, 2, false, {.update = 10, .state = 1000});
+  EXPECT_EQ(settled.by_range, (3 * 10 + 2 * 1000) / 2);
+  // On node 1 one sum comes from node 0, which reads nothing.
+  EXPECT_EQ(settled.least, 10 / 2);
+  EXPECT_EQ(node_traffic(records, 2, true, {.update = 10, .state = 1000}).least, 2 * 10 / 2);
 }
 
 TEST(Placement, keeps_updates_at_any_staleness) {

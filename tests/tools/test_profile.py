@@ -93,6 +93,10 @@ class Profile(Profiling):
         for clock in table["between_domains"]:
             self.assertGreater(clock["least"], 0)
             self.assertLessEqual(clock["least"], clock["bytes"])
+        self.assertEqual([many["nodes"] for many in table["between_nodes"]], [2, 4], "as many workers as nodes at least")
+        for many in table["between_nodes"]:
+            self.assertGreater(many["least"], 0)
+            self.assertLessEqual(many["least"], min(many["bytes_by_use"], many["bytes_by_range"]))
 
     def test_slack_shows_in_what_reads_saw(self):
         self.profile("mf", self.ratings(), *kTables, "--staleness", "2")
