@@ -548,7 +548,9 @@ namespace {
 const char* plan_reason(const AccessCounts& counts, bool is_on) {
   if (!is_on) return "--plan off: rows are found by hash";
   if (counts.adds == 0) return "only read: the cache is read in place";
-  if (counts.replicated > 0) return "workers touch most rows and keep a record of each: no look-up at all";
+  if (counts.replicated > 0) {
+    return "rows that are added to again are found by slot; workers that touch most rows have one for every row";
+  }
   if (counts.rows == 0) return "what is accessed does not repeat: left unplanned, rows are found by hash";
   return "rows that are added to again are found by slot";
 }
