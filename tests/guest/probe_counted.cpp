@@ -35,7 +35,8 @@ void read_everywhere(const Topology& topology) {
       access_counts_reset();
       long sum = 0;
       std::thread([&topology, &reader, &sum, words = buffer.as<long>().data()] {
-        const ThreadPin pin = ThreadPin::to_domain(topology, reader.id);
+        // To one processor: a section belongs to the one on which it begins.
+        const ThreadPin pin = ThreadPin::to_pu(topology, reader.pus().front());
         sum = read_all(words);
       }).join();
       access_counts_print();
