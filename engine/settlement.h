@@ -59,8 +59,9 @@ class Settlement {
     const Epoch epoch = UpdateRecords<T>::epoch_of(clock);
     std::size_t added = 0;
     for (const WorkerView<T>* view : views_) added += view->records().added(epoch).size();
-    const double walking = static_cast<double>(writers_.size()) * costs_.walk;
-    const double visiting = static_cast<double>(added) * costs_.visit;
+    // Whole plans lie in the order of rows; others do not. Who visits looks for the row's first writer, too.
+    const double walking = static_cast<double>(writers_.size()) * (are_whole_ ? costs_.walk : costs_.visit);
+    const double visiting = 2 * static_cast<double>(added) * costs_.visit;
     walks_rows_ = walking <= visiting;
     const double all = std::min(walking, visiting) + static_cast<double>(added * width_) * costs_.add;
     return std::clamp<std::size_t>(static_cast<std::size_t>(all / kNanosecondsOfPart), 1,
@@ -95,6 +96,7 @@ class Settlement {
   /// Between clocks: workers follow these plans, by view.
   void follow(std::vector<std::shared_ptr<const AccessSlots>> plans) {
     writers_.build(rows_, plans);
+    are_whole_ = std::all_of(plans.begin(), plans.end(), [](const auto& plan) { return plan && plan->is_whole(); });
     for (std::size_t v = 0; v < plans.size(); ++v) {
       if (plans[v] != views_[v]->learner().plan()) views_[v]->follow(std::move(plans[v]));
     }
@@ -141,8 +143,9 @@ class Settlement {
       const UpdateRecords<T>& records = views_[v]->records();
       for (const std::uint32_t slot : records.added(epoch)) {
         const std::uint32_t row = records.plan()->row(slot);
+        if (!is_first(row, epoch, range, v)) continue;
         gather(row, epoch, range, sums);
-        if (!sums.empty() && sums.front().index == first_worker_ + v) apply(row, add_up(sums));
+        if (!sums.empty()) apply(row, add_up(sums));  // else it was added up with what is outside plans
       }
     }
   }
@@ -157,6 +160,16 @@ class Settlement {
         if (gather_all(row, epoch, range, sums) == v) apply(row, add_up(sums));
       }
     }
+  }
+
+  /// Has no view of `range` before this one, which has, added to the row? Who comes later stops at the first that did.
+  bool is_first(std::uint32_t row, Epoch epoch, Range range, std::size_t view) {
+    for (const RowWriters::Writer& writer : writers_.of(row)) {
+      if (writer.view >= view) return true;
+      if (writer.view < range.first) continue;
+      if (views_[writer.view]->records().sum_of(writer.slot, epoch) != nullptr) return false;
+    }
+    return true;
   }
 
   void gather(std::uint32_t row, Epoch epoch, Range range, Contributions& sums) {
@@ -238,6 +251,7 @@ class Settlement {
   const std::uint32_t rows_, width_;
   const Views views_;
   RowWriters writers_;
+  bool are_whole_ = false;   ///< all plans
   bool walks_rows_ = false;  ///< so many rows were added to that looking at all is cheaper
   std::map<Subtree, UpdateBatch<T>> sums_;
 };

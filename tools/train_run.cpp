@@ -1,6 +1,7 @@
 #include "tools/train_run.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -195,6 +196,25 @@ void TrainRun::check_plan_options() const {
       throw usage_error(std::string{name} + ": a plan of one node, and here are several");
     }
   }
+  check_plan_file();
+}
+
+// Nothing is lost by it that was not given up, and what cannot be written is said before the training.
+void TrainRun::check_plan_file() const {
+  namespace fs = std::filesystem;
+  const fs::path file = options_.plan_out;
+  if (file.empty()) return;
+  std::error_code error;  // what cannot be looked at cannot be written either, which is said in the end
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  if (!fs::is_directory(folder, error)) throw output_error(file.string(), ENOENT);
+  if (!fs::exists(file, error)) return;
+  for (const std::string& input : {request_.data, options_.valid}) {
+    if (input.empty() || !fs::equivalent(file, input, error)) continue;
+    throw usage_error("--plan-out: " + file.string() + " is what the run reads; choose another name");
+  }
+  if (!fs::is_regular_file(file, error)) throw usage_error("--plan-out: " + file.string() + " is no regular file");
+  if (session_.overwrite) return;
+  throw usage_error("--plan-out: " + file.string() + " is there; choose another name or say --overwrite");
 }
 
 DataRequest TrainRun::data_request() const {

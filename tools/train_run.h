@@ -49,6 +49,7 @@ class TrainRun {
   void check_nodes() const;
   void agree_on_command();
   void check_plan_options() const;
+  void check_plan_file() const;
   DataRequest data_request() const;
   std::pair<std::uint64_t, std::string> memory_limit() const;
   std::optional<SimdLevel> agreed_simd();

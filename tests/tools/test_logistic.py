@@ -92,11 +92,20 @@ class Logistic(CommandLine):
         self.assertIn("workers: ", done.stderr)
         self.assert_no_model(self.dir / "other")
         sgd("nowhere", "--plan-out", self.dir / "none" / "plan.bin", expect=OUTPUT)
-        self.assertEqual(self.checksum(self.dir / "nowhere"), self.checksum(self.dir / "learned"))
+        self.assertFalse((self.dir / "nowhere").exists(), "said before the training")
+        data = self.write("data.svm", "1 1:1\n-1 2:1\n1 1:2\n-1 2:2\n")
+        for file, said in ((data, "is what the run reads"), (plan, "is there"), ("/dev/null", "is no regular file")):
+            for more in ((), ("--overwrite",)) if file != plan else ((),):
+                with self.subTest(said):
+                    before = None if file == "/dev/null" else file.read_bytes()
+                    done = self.run_orrery("train", "logistic", data, "--solver", "sgd", "--out", self.dir / "kept",
+                                           "--plan-out", file, *more, expect=USAGE)
+                    self.assertIn(said, done.stderr)
+                    self.assertTrue(before is None or before == file.read_bytes())
         plan.write_bytes(plan.read_bytes()[:-5])
         self.assertIn("--plan-in", sgd("cut", "--plan-in", plan, expect=DATA).stderr)
         self.assertIn("--plan on", sgd("off", "--plan-in", plan, "--plan", "off", expect=USAGE).stderr)
-        done = self.logistic(kTrain, self.dir / "newton", "--plan-out", plan, expect=USAGE)
+        done = self.logistic(kTrain, self.dir / "newton", "--plan-out", self.dir / "new.bin", expect=USAGE)
         self.assertIn("nothing here is in tables", done.stderr)
 
     def test_a_column_that_no_model_knows_costs_no_memory_for_all_below_it(self):
