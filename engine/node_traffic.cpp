@@ -14,7 +14,7 @@
 namespace orrery {
 namespace {
 
-constexpr std::uint32_t kNobody = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t kNoPart = std::numeric_limits<std::uint32_t>::max();
 
 /// What nodes do to rows, over all recorded clocks.
 class NodeUse {
@@ -29,7 +29,7 @@ class NodeUse {
     const WorkerMap map(workers, nodes, 0, 1);
     const std::vector<std::uint32_t> part = versioned ? each_alone(workers) : subtrees(workers);
     for (const Clock clock : clocks_of(table)) {
-      std::vector<std::uint32_t> last_part(table.rows, kNobody);
+      std::vector<std::uint32_t> last_part(table.rows, kNoPart);
       for (WorkerId w = 0; w < workers; ++w) note(*table.workers[w], clock, map.node_of(w), part[w], last_part);
     }
   }
@@ -90,7 +90,7 @@ class NodeUse {
       }
       std::uint32_t& last = last_part[access.row];
       if (last == part) continue;
-      changes_[access.row] += last == kNobody ? 1 : 0;
+      changes_[access.row] += last == kNoPart ? 1 : 0;
       ++sums_[node][access.row];
       last = part;
     }

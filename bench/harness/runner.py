@@ -1,6 +1,7 @@
 """Runs cases: data, tuning, targets, then rounds in which the contenders take turns (A B A B …)."""
 
 import hashlib
+import os
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -160,6 +161,8 @@ class Runner:
         names = {str(value): f"{{{key}}}" for key, value in values.items() if isinstance(value, str) and "/" in value}
         shown = [Path(command[0]).name]
         for argument in command[1:]:
+            if Path(argument).is_absolute() and os.access(argument, os.X_OK) and Path(argument).is_file():
+                argument = Path(argument).name  # what a launcher starts
             for path in sorted(names, key=len, reverse=True):
                 argument = argument.replace(path, names[path])
             shown.append(argument)
