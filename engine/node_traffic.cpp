@@ -1,7 +1,6 @@
 #include "engine/node_traffic.h"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 #include <utility>
 #include <vector>
@@ -13,8 +12,6 @@
 
 namespace orrery {
 namespace {
-
-constexpr std::uint32_t kNoPart = std::numeric_limits<std::uint32_t>::max();
 
 /// What nodes do to rows, over all recorded clocks.
 class NodeUse {
@@ -28,9 +25,9 @@ class NodeUse {
     const auto workers = static_cast<WorkerId>(table.workers.size());
     const WorkerMap map(workers, nodes, 0, 1);
     const std::vector<std::uint32_t> part = versioned ? each_alone(workers) : subtrees(workers);
+    std::vector<LastAdd> last(table.rows);
     for (const Clock clock : clocks_of(table)) {
-      std::vector<std::uint32_t> last_part(table.rows, kNoPart);
-      for (WorkerId w = 0; w < workers; ++w) note(*table.workers[w], clock, map.node_of(w), part[w], last_part);
+      for (WorkerId w = 0; w < workers; ++w) note(*table.workers[w], clock, map.node_of(w), part[w], last);
     }
   }
 
@@ -75,12 +72,16 @@ class NodeUse {
     clocks_ = clocks.size();
     return clocks;
   }
-  /// Workers come in order, so those of a part come one after the other.
-  void note(const AccessRecorder& worker, Clock clock, NodeId node, std::uint32_t part,
-            std::vector<std::uint32_t>& last_part) {
+  struct LastAdd {
+    Clock clock = -1;
+    std::uint32_t part = 0;
+  };
+  /// Clocks ascend, and within one workers come in order: those of a part one after the other.
+  void note(const AccessRecorder& worker, Clock clock, NodeId node, std::uint32_t part, std::vector<LastAdd>& last) {
     const auto clocks = worker.clocks();
-    const auto found = std::find_if(clocks.begin(), clocks.end(), [&](const auto& one) { return one.clock == clock; });
-    if (found == clocks.end()) return;
+    const auto found = std::lower_bound(clocks.begin(), clocks.end(), clock,
+                                        [](const auto& one, Clock wanted) { return one.clock < wanted; });
+    if (found == clocks.end() || found->clock != clock) return;
     for (std::size_t i = found->first; i < found->first + found->count; ++i) {
       const AccessRecorder::Access access = worker[i];
       ++accesses_[node][access.row];
@@ -88,11 +89,11 @@ class NodeUse {
         reads_[node][access.row] = true;
         continue;
       }
-      std::uint32_t& last = last_part[access.row];
-      if (last == part) continue;
-      changes_[access.row] += last == kNoPart ? 1 : 0;
+      LastAdd& before = last[access.row];
+      if (before.clock == clock && before.part == part) continue;
+      changes_[access.row] += before.clock != clock ? 1 : 0;
       ++sums_[node][access.row];
-      last = part;
+      before = {clock, part};
     }
   }
 

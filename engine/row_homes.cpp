@@ -37,7 +37,7 @@ std::vector<NodeId> home_by_use(std::span<const std::vector<std::uint32_t>> coun
   std::vector<NodeId> home(totals.size());
   const auto least_rows = [&] { return std::min_element(rows.begin(), rows.end()) - rows.begin(); };
   for (const std::uint32_t row : order) {
-    auto best = static_cast<std::size_t>(least_rows());  // where nobody that uses it has room
+    std::size_t best = 0;
     bool is_used = false;
     for (std::size_t node = 0; node < nodes; ++node) {
       if (counts[node][row] == 0 || rows[node] >= most_rows || accesses[node] >= most_accesses) continue;
@@ -45,6 +45,7 @@ std::vector<NodeId> home_by_use(std::span<const std::vector<std::uint32_t>> coun
       if (!is_used || used > used_best || (used == used_best && accesses[node] < accesses[best])) best = node;
       is_used = true;
     }
+    if (!is_used) best = static_cast<std::size_t>(least_rows());  // nobody that uses it has room
     home[row] = static_cast<NodeId>(best);
     ++rows[best];
     accesses[best] += totals[row];

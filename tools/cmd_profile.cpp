@@ -1,5 +1,6 @@
 // `orrery profile`: trains as `orrery train` does, watched, and says what was accessed by whom and where time went
 // (design section 1, user 3). Keeps the promises of files: the report appears whole, after the run it is of.
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -80,7 +81,7 @@ class Profiler final : public RunProbe {
                           .trainee = *trainee_,
                           .map = *map_,
                           .bound = trainee_->clock_bound(engine_->clock_bound()),
-                          .recorded_iterations = options_.record,
+                          .recorded_iterations = std::min(options_.record, record.result->iterations),
                           .recorded_bytes = most_bytes_};
     const Json report = profile_json(run, record);
     write_file(json_file(), json_text(report, 1) + "\n");

@@ -60,6 +60,7 @@ std::uint64_t checksum_of_file(const std::string& path) {
     in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
     sum.update(std::string_view(piece.data(), static_cast<std::size_t>(in.gcount())));
   } while (in);
+  if (in.bad()) throw data_error(path, "cannot be read to its end");
   return sum.value();
 }
 

@@ -157,20 +157,27 @@ class RatingsBuilder final : public RatingsSink {
   std::uint64_t fourth_columns_ = 0;
 };
 
+// Learns the ids of a wave and numbers its ratings by them, where none is in a store to be renumbered.
+void number_wave(RatingColumn& users, RatingColumn& items, std::span<RatingPiece> wave, const RatingsOptions& options,
+                 RatingSyntax& syntax) {
+  RatingStore none;
+  users.take(wave, &RatingPiece::users, none, options.read.parallel);
+  items.take(wave, &RatingPiece::items, none, options.read.parallel);
+  syntax.seen_users = users.texts();
+  syntax.seen_items = items.texts();
+  options.read.parallel(wave.size(), [&](std::size_t i) {
+    users.renumber(i, wave[i]);
+    items.renumber(i, wave[i]);
+  });
+}
+
 // Counts the ratings of each id.
 class Outliner final : public RatingsSink {
  public:
   Outliner(const RatingsOptions& options, RatingSyntax& syntax) : options_(options), syntax_(syntax) {}
 
   void take(std::span<RatingPiece> wave) override {
-    users_.take(wave, &RatingPiece::users, none_, options_.read.parallel);
-    items_.take(wave, &RatingPiece::items, none_, options_.read.parallel);
-    syntax_.seen_users = users_.texts();
-    syntax_.seen_items = items_.texts();
-    options_.read.parallel(wave.size(), [&](std::size_t i) {
-      users_.renumber(i, wave[i]);
-      items_.renumber(i, wave[i]);
-    });
+    number_wave(users_, items_, wave, options_, syntax_);
     user_counts_.resize(users_.texts()->size(), 0);
     item_counts_.resize(items_.texts()->size(), 0);
     for (const RatingPiece& piece : wave) {
@@ -195,7 +202,7 @@ class Outliner final : public RatingsSink {
  private:
   std::vector<std::uint32_t> by_index(RatingColumn& column, IdMap& map, const std::vector<std::uint64_t>& counts,
                                       const std::string& path) const {
-    const ColumnTranslation translation = column.finish(none_, map);
+    const ColumnTranslation translation = column.finish(RatingStore(), map);
     std::vector<std::uint32_t> out(counts.size());
     for (std::uint32_t i = 0; i < counts.size(); ++i) {
       const std::uint32_t index = translation.of_string(i);
@@ -209,7 +216,6 @@ class Outliner final : public RatingsSink {
 
   const RatingsOptions& options_;
   RatingSyntax& syntax_;
-  RatingStore none_;
   RatingColumn users_ = RatingColumn::without_store(), items_ = RatingColumn::without_store();
   std::vector<std::uint64_t> user_counts_, item_counts_;  // by number of the string
   std::uint64_t size_ = 0;
@@ -222,14 +228,7 @@ class ShareKeeper final : public RatingsSink {
       : options_(options), syntax_(syntax), keeps_(keeps), users_(options.known_users), items_(options.known_items) {}
 
   void take(std::span<RatingPiece> wave) override {
-    users_.take(wave, &RatingPiece::users, none_, options_.read.parallel);
-    items_.take(wave, &RatingPiece::items, none_, options_.read.parallel);
-    syntax_.seen_users = users_.texts();
-    syntax_.seen_items = items_.texts();
-    options_.read.parallel(wave.size(), [&](std::size_t i) {
-      users_.renumber(i, wave[i]);
-      items_.renumber(i, wave[i]);
-    });
+    number_wave(users_, items_, wave, options_, syntax_);
     const ColumnTranslation users = users_.translation_of_wave(), items = items_.translation_of_wave();
     options_.read.parallel(wave.size(), [&](std::size_t i) {
       users.apply({wave[i].ratings.get(), wave[i].count}, &Rating::user);
@@ -269,7 +268,6 @@ class ShareKeeper final : public RatingsSink {
   RatingSyntax& syntax_;
   const std::vector<bool>& keeps_;
   RatingStore store_;
-  RatingStore none_;  // what is kept has its indices already and is not to be renumbered
   RatingColumn users_, items_;
   std::vector<ChunkSummary> sums_;
   std::uint64_t size_ = 0, fourth_columns_ = 0;

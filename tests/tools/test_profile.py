@@ -154,6 +154,9 @@ class Profile(Profiling):
         self.assertEqual(before, (self.path("report") / "report.json").read_bytes())
         self.profile("mf", data, *kTables, "--overwrite", "--record", "1")
         self.assertEqual(self.report()["recorded"]["iterations"], 1)
+        iterations = self.record(self.path("report"))["result"]["iterations"]
+        self.profile("mf", data, *kTables, "--overwrite", "--record", "1000000")
+        self.assertEqual(self.report()["recorded"]["iterations"], iterations, "no more than there were")
         self.assert_no_temporaries(self.dir)
 
     def test_the_run_may_lie_elsewhere(self):
