@@ -39,13 +39,16 @@ void SgdTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
 
 Bytes SgdTrainee::pack_block(BlockId block) {
   Bytes bytes;
+  if (visited_[block] == 0) return bytes;
   bytes.reserve(state_.block_bytes(block));
   state_.save_block(block, bytes);
   visited_[block] = 0;
   return bytes;
 }
 
-void SgdTrainee::unpack_block(BlockId block, std::span<const std::byte> bytes) { state_.load_block(block, bytes); }
+void SgdTrainee::unpack_block(BlockId block, std::span<const std::byte> bytes) {
+  if (!bytes.empty()) state_.load_block(block, bytes);
+}
 
 Bytes SgdTrainee::share_state() const {
   Bytes share;
@@ -63,6 +66,7 @@ void SgdTrainee::take_share(NodeId, std::span<const std::byte> share) {
     state_.load_block(block, share.subspan(sizeof block, state_.block_bytes(block)));
     share = share.subspan(sizeof block + state_.block_bytes(block));
   }
+  std::fill(visited_.begin(), visited_.end(), std::uint8_t{0});
 }
 
 double SgdTrainee::seen_squares(const ParallelFor&) const {

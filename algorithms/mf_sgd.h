@@ -38,7 +38,8 @@ class SgdTrainee final : public MfTrainee {
   Bytes pack_block(BlockId block) override;
   void unpack_block(BlockId block, std::span<const std::byte> bytes) override;
 
-  /// The blocks whose last visitor was here.
+  /// The blocks whose last visitor was here. From then on all nodes have them, until somebody visits them again: their
+  /// next message carries the right to the block and nothing else.
   bool shares_state() const override { return true; }
   Bytes share_state() const override;
   void take_share(NodeId from, std::span<const std::byte> share) override;
@@ -47,8 +48,9 @@ class SgdTrainee final : public MfTrainee {
   double seen_squares(const ParallelFor& parallel) const override;
 
   const SgdRule rule_;
-  std::vector<double> seen_;           ///< by cell: Σ e² of its last visit, each error as it was before its step
-  std::vector<std::uint8_t> visited_;  ///< by block, its owner's: it is here, as its last visitor left it
+  std::vector<double> seen_;  ///< by cell: Σ e² of its last visit, each error as it was before its step
+  /// By block, its owner's: it is here as its last visitor left it, and that was after the last cut.
+  std::vector<std::uint8_t> visited_;
 };
 
 }  // namespace orrery::mf

@@ -150,12 +150,12 @@ void Doorbell::poke() {
   static_cast<void>(::write(event_, &one, sizeof one));  // full: it is awake already
 }
 
-bool Doorbell::wait(std::chrono::microseconds most, const std::function<bool()>& has_work) {
+Doorbell::Woken Doorbell::wait(std::chrono::microseconds most, const std::function<bool()>& has_work) {
   // Sequentially consistent, as is the exchange in poke(): either the poster sees that we sleep, or we see its post.
   asleep_.store(true);
   if (has_work()) {
     asleep_.store(false);
-    return true;
+    return Woken::by_poke;
   }
   std::array<pollfd, 3> ears{};
   nfds_t count = 0;
@@ -167,13 +167,16 @@ bool Doorbell::wait(std::chrono::microseconds most, const std::function<bool()>&
   // Interrupted by a signal, it returns early: the caller looks round and waits again.
   const int rung = ::ppoll(ears.data(), count, &time, nullptr);
   asleep_.store(false);
-  if (rung <= 0) return false;
+  if (rung <= 0) return Woken::by_time;
   std::uint64_t number = 0;
   if (ears[0].revents != 0) static_cast<void>(::read(event_, &number, sizeof number));
+  Woken woken = Woken::by_poke;
   for (nfds_t i = 1; i < count; ++i) {
-    if (ears[i].revents != 0) take_rings(ears[i].fd);
+    if (ears[i].revents == 0) continue;
+    take_rings(ears[i].fd);
+    woken = Woken::by_ring;
   }
-  return true;
+  return woken;
 }
 
 void Doorbell::take_rings(int socket) {

@@ -44,9 +44,10 @@ class Doorbell {
   void ring(NodeId rank);
   /// Wakes wait() of this process, now or when it is called next. Any thread.
   void poke();
-  /// Returns when rung or poked (true), or after `most`. `has_work` is asked once more before it sleeps: what was
-  /// posted after that pokes.
-  bool wait(std::chrono::microseconds most, const std::function<bool()>& has_work);
+  enum class Woken { by_time, by_poke, by_ring };
+  /// Returns when rung or poked, or after `most`. `has_work` is asked once more before it sleeps, and counts as a poke:
+  /// what was posted after that pokes.
+  Woken wait(std::chrono::microseconds most, const std::function<bool()>& has_work);
   /// Every rank has been heard ringing, but for those that are `not_expected`.
   bool hears_all() const { return unheard_ == 0; }
   void not_expected(NodeId rank);

@@ -58,12 +58,6 @@ void Links::give_up(NodeId rank) {
   // Requests under way keep their buffers: MPI may still look at them.
 }
 
-bool Links::in_transfer() const {
-  return std::any_of(links_.begin(), links_.end(), [](const Link& link) {
-    return !link.given_up && (!link.sending.empty() || !link.arriving.empty());
-  });
-}
-
 bool Links::progress(std::vector<Frame>& arrived) {
   bool moved = take_header(arrived);
   for (NodeId rank = 0; rank < links_.size(); ++rank) {

@@ -34,8 +34,10 @@ class Links {
   bool progress(std::vector<Frame>& arrived);
   /// Everything posted to the rank has left.
   bool has_sent_all_to(NodeId rank) const { return links_[rank].queue.empty() && links_[rank].sending.empty(); }
-  /// Pieces are on their way in or out, so that it pays to look often.
-  bool in_transfer() const;
+  /// Pieces of a frame whose header is here are on their way, so that it pays to look often.
+  bool awaits_pieces_of(NodeId rank) const { return !links_[rank].given_up && !links_[rank].arriving.empty(); }
+  /// Something has not left yet, for which MPI may want to be looked at.
+  bool is_sending_to(NodeId rank) const { return !links_[rank].given_up && !links_[rank].sending.empty(); }
   /// The rank will not answer any more: what was on its way to or from it is forgotten.
   void give_up(NodeId rank);
   std::uint64_t pieces_sent() const noexcept { return pieces_sent_; }

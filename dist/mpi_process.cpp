@@ -38,9 +38,10 @@ constexpr std::uint32_t kTalk = ~std::uint32_t{0};  ///< the session of exchange
 
 // How long the communication thread waits for a ring: from short to long while nothing moves. See doorbell.h.
 constexpr microseconds kShortest{20};
-constexpr microseconds kLongestInTransfer{80};
+constexpr microseconds kLongestInTransfer{80};  ///< on the receiving side, and between hosts on both
 constexpr microseconds kLongestWithoutBell{150};
 constexpr microseconds kLongest{2000};
+constexpr microseconds kLongestOnOneHost{10000};  ///< where no ring gets lost
 
 Bytes bytes_of(const std::string& text) {
   const auto bytes = std::as_bytes(std::span(text));
@@ -161,7 +162,7 @@ class MpiProcess::Impl {
   std::vector<NodeId> ranks_here() const {
     std::vector<NodeId> here;
     for (NodeId r = 0; r < ranks_; ++r) {
-      if (first_of_host_[r] == first_of_host_[rank_]) here.push_back(r);
+      if (is_on_this_host(r)) here.push_back(r);
     }
     return here;
   }
@@ -384,7 +385,8 @@ class MpiProcess::Impl {
     farewells_.resize(ranks_);
     gone_.resize(ranks_);
     std::vector<bool> on_this_host(ranks_);
-    for (NodeId r = 0; r < ranks_; ++r) on_this_host[r] = first_of_host_[r] == first_of_host_[rank_];
+    for (NodeId r = 0; r < ranks_; ++r) on_this_host[r] = is_on_this_host(r);
+    if (ranks_here().size() == ranks_) longest_with_bells_ = kLongestOnOneHost;
     bell_.meet(rank_, mpi_->all_of(bell_.address()), on_this_host);
     links_ = std::make_unique<dist::Links>(mpi_->all, options_.inline_bytes, options_.piece_bytes);
     liveness_ = std::make_unique<Liveness>(ranks_, rank_, Seconds(options_.silent_seconds), Time::clock::now());
@@ -398,6 +400,7 @@ class MpiProcess::Impl {
     try {
       moved = post_all();
       moved |= links_->progress(frames_);
+      ring_senders(moved);
       ring();
       for (Frame& frame : frames_) take(std::move(frame), now);
       frames_.clear();
@@ -576,16 +579,40 @@ class MpiProcess::Impl {
     std::_Exit(static_cast<int>(ErrorKind::lost));
   }
 
+  bool is_on_this_host(NodeId r) const { return first_of_host_[r] == first_of_host_[rank_]; }
+
+  // Within a host a piece moves when its receiver takes it, which may need the sender's hand. So the receiver looks
+  // often and rings, and the sender sleeps until then: on hosts with few cores its looks would be taken from the work.
+  void ring_senders(bool moved) {
+    for (const Frame& frame : frames_) {
+      if (frame.message.payload.size() > options_.inline_bytes) to_ring_.push_back(frame.message.from);
+    }
+    for (NodeId r = 0; !moved && r < ranks_; ++r) {
+      if (links_->awaits_pieces_of(r) && is_on_this_host(r)) to_ring_.push_back(r);
+    }
+  }
+
+  // A socket between hosts takes more of a message as it empties, and nobody rings then.
+  bool is_in_transfer() const {
+    for (NodeId r = 0; r < ranks_; ++r) {
+      if (links_->awaits_pieces_of(r) || (links_->is_sending_to(r) && !is_on_this_host(r))) return true;
+    }
+    return false;
+  }
+
   void wait(bool moved) {
-    microseconds longest = bell_.hears_all() ? kLongest : kLongestWithoutBell;
-    if (links_->in_transfer()) longest = kLongestInTransfer;
-    pause_ = moved ? kShortest : std::min(2 * pause_, longest);
+    microseconds longest = bell_.hears_all() ? longest_with_bells_ : kLongestWithoutBell;
+    if (is_in_transfer()) longest = std::min(longest, kLongestInTransfer);
     if (moved) return;
-    const bool woken = bell_.wait(pause_, [this] {
+    pause_ = std::min(pause_, longest);
+    const dist::Doorbell::Woken woken = bell_.wait(pause_, [this] {
       const std::lock_guard lock(mutex_);
       return !outbox_.empty();
     });
-    if (woken) woken_.fetch_add(1, std::memory_order_relaxed);  // relaxed: a counter
+    // A ring may be faster than what it announces, so the looks after it begin anew close together. Each costs some
+    // tens of microseconds of a processor that workers want, so there are few.
+    pause_ = woken == dist::Doorbell::Woken::by_ring ? kShortest : 4 * pause_;
+    if (woken != dist::Doorbell::Woken::by_time) woken_.fetch_add(1, std::memory_order_relaxed);  // relaxed: a counter
   }
 
   // MPI can only be ended by all together.
@@ -626,7 +653,7 @@ class MpiProcess::Impl {
   std::vector<Frame> frames_;
   std::vector<NodeId> to_ring_;
   std::vector<NodeId> lost_;
-  microseconds pause_ = kShortest;
+  microseconds pause_ = kShortest, longest_with_bells_ = kLongest;
   bool said_farewell_ = false;
   bool is_broken_ = false;
 

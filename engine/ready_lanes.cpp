@@ -37,7 +37,7 @@ void ReadyLanes::publish(ReadyList& ready, std::size_t own) {
       if (cancelled_.load()) break;  // drain() may be on its way out: no new thread may start
       for (auto it = of_lane; it != ready.end(); ++it) {
         PendingUnit& unit = **it;
-        lane.queue.push(place_in_lane_[unit.domain], {unit.unit.clock, unit.unit.step, unit.unit.worker, &unit});
+        lane.queue.push(place_in_lane_[unit.domain], {unit.unit.clock, unit.unit.index, &unit});
       }
       wake = threads_to_wake(l, l == own ? 1 : 0);
     }

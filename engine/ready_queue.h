@@ -1,5 +1,5 @@
-// Ready units of one lane. Lower clocks and steps first, so that no worker runs far ahead of those that wait for its
-// blocks.
+// Ready units of one lane, in the order of the plan: lower clocks and steps first, so that no worker runs far ahead of
+// those that wait for its blocks, and within a step those first whose blocks have the longest way.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,10 @@ class ReadyQueue {
 
   struct Entry {
     Clock clock;
-    std::uint32_t step;
-    WorkerId worker;
+    std::uint32_t index;  ///< in the plan of the clock
     PendingUnit* unit;
     bool operator>(const Entry& other) const {
-      if (clock != other.clock) return clock > other.clock;
-      if (step != other.step) return step > other.step;
-      return worker > other.worker;
+      return clock != other.clock ? clock > other.clock : index > other.index;
     }
   };
 

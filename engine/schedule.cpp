@@ -8,19 +8,34 @@
 namespace orrery {
 namespace {
 
+// Puts the workers [first, last) on the ring: either half of them before the other one as a coin falls, and so on
+// within the halves.
+void add_to_ring(WorkerId first, WorkerId last, RandomStream& coins, std::vector<WorkerId>& ring) {
+  if (last - first == 1) return ring.push_back(first);
+  const WorkerId middle = first + (last - first) / 2;
+  const bool swapped = (coins.next() & 1U) != 0;
+  if (swapped) add_to_ring(middle, last, coins, ring);
+  add_to_ring(first, middle, coins, ring);
+  if (!swapped) add_to_ring(middle, last, coins, ring);
+}
+
 // One clock of rotation of `blocks` among `workers` consecutive workers from `first`: at step t the worker at place r
 // of the ring has block order[(m·r + t) mod B]. With B = m·W the blocks of a step differ, every worker meets every
-// block once, and a block goes from place r to place r-1 after m steps.
+// block once, and a block goes from place r to place r-1 after m steps. Within a step the plan goes up the ring: of the
+// workers of a node the first is then the one whose block leaves the node and the last the one that gets it from
+// another, and all between run while it is on its way.
 void plan_rotation(Clock clock, WorkerId first, WorkerId workers, std::uint32_t group, BlockId blocks,
                    std::uint64_t seed, ClockPlan& out) {
   const Random random(seed, Purpose::block_order);
   const auto order = random.permutation(blocks, clock, 2 * group);
-  const auto ring = random.permutation(workers, clock, 2 * group + 1);
+  RandomStream coins = random.stream(clock, 2 * group + 1);
+  std::vector<WorkerId> ring;
+  add_to_ring(first, first + workers, coins, ring);
   const BlockId m = blocks / workers;
   for (std::uint32_t step = 0; step < blocks; ++step) {
     for (WorkerId place = 0; place < workers; ++place) {
       const BlockId block = order[(std::uint64_t{m} * place + step) % blocks];
-      out.add(clock, first + ring[place], step, group, {&block, 1}, {});
+      out.add(clock, ring[place], step, group, {&block, 1}, {});
     }
   }
 }

@@ -45,8 +45,10 @@ class DataParallelSchedule final : public Schedule {
 /// W workers, B = m·W column blocks. A step is one unit of each worker; B steps are one clock, in which every worker
 /// sees every block once. Blocks go round a ring of the workers and pass `m` steps between two owners, so that one may
 /// travel while the next is worked on. Ring and block order are drawn anew for each clock from (seed, clock): Gemulla
-/// et al. 2011 (strata) with the ring of STRADS and Orion. Serialisable: concurrent units share neither stripe nor
-/// block.
+/// et al. 2011 (strata) with the ring of STRADS and Orion. Workers with neighbouring numbers stay neighbours on the
+/// ring, in halves, quarters and so on whose order is drawn: of N nodes that have as many workers each, N a power of
+/// two, N of the W passes of a block within a clock lead to another node. Serialisable: concurrent units share neither
+/// stripe nor block.
 class RotationSchedule final : public Schedule {
  public:
   /// Requires blocks to be a multiple of workers.

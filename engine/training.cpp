@@ -50,9 +50,9 @@ class Trainer {
     while (!stop) {
       run_to_next_cut();
       const std::optional<StoppedBy> limit = limit_reached();
-      if (limit || state_.iteration % options_.evaluate_every == 0) {
-        stop = judge(evaluate());
-      }
+      const bool evaluates = limit || state_.iteration % options_.evaluate_every == 0;
+      if (is_cluster() && trainee_.shares_state() && (evaluates || checkpoint_is_due())) share_state();
+      if (evaluates) stop = judge(evaluate());
       if (!stop) stop = limit;
       checkpoint_if_due(stop == StoppedBy::interrupt);
     }
@@ -77,7 +77,6 @@ class Trainer {
     state_.iteration = reached / per;
     const ExecutorStats stats = executor_->stats();
     state_.wait_seconds = wait_before_ + std::max(0.0, stats.thread_seconds - stats.busy_seconds);
-    if (is_cluster() && trainee_.shares_state()) share_state();
   }
 
   void note_time(double seconds, Clock iterations) {
@@ -181,9 +180,12 @@ class Trainer {
     return std::nullopt;
   }
 
+  bool checkpoint_is_due() const {
+    return options_.checkpoint_every > 0 && state_.iteration % options_.checkpoint_every == 0;
+  }
+
   void checkpoint_if_due(bool interrupted) {
-    if (options_.checkpoint_every == 0) return;
-    if (!interrupted && state_.iteration % options_.checkpoint_every != 0) return;
+    if (!checkpoint_is_due() && !(interrupted && options_.checkpoint_every > 0)) return;
     std::vector<StateSection> sections = trainee_.save_state();
     StateSection loop{kLoopSection, Bytes(sizeof state_)};
     std::memcpy(loop.bytes.data(), &state_, sizeof state_);

@@ -78,7 +78,7 @@ class Trainee : public Program {
   /// The training is over: the first node gets what it needs to write the model and has not, if anything.
   virtual void collect_model(Engine& /*engine*/) {}
   /// On several nodes: what only this node knows of the state at a cut, if anything (`shares_state`, the same on all),
-  /// goes to all others before they evaluate, save and write.
+  /// goes to all others before they evaluate, save and write. Not asked at a cut where nobody does.
   virtual bool shares_state() const { return false; }
   virtual Bytes share_state() const { return {}; }
   virtual void take_share(NodeId /*from*/, std::span<const std::byte> /*share*/) {}

@@ -53,6 +53,49 @@ TEST(RotationSchedule, a_block_rests_m_steps_between_two_owners) {
   }
 }
 
+TEST(RotationSchedule, of_a_blocks_passes_in_a_clock_as_many_change_the_node_as_there_are_nodes) {
+  const WorkerId workers = 16;
+  for (const WorkerId nodes : {2U, 4U, 8U}) {
+    RotationSchedule schedule(workers, 2 * workers, 5);
+    std::set<std::vector<WorkerId>> rings;
+    for (Clock clock = 0; clock < 8; ++clock) {
+      ClockPlan plan;
+      schedule.plan(clock, plan);
+      std::vector<WorkerId> ring;
+      std::map<BlockId, std::vector<WorkerId>> nodes_of;
+      for (const WorkUnit& unit : units_of(plan)) {
+        if (unit.step == 0) ring.push_back(unit.worker);
+        nodes_of[unit.blocks[0]].push_back(unit.worker / (workers / nodes));
+      }
+      rings.insert(ring);
+      for (const auto& [block, visited] : nodes_of) {
+        WorkerId changes = visited.front() != visited.back() ? 1 : 0;
+        for (std::size_t i = 1; i < visited.size(); ++i) changes += visited[i] != visited[i - 1] ? 1 : 0;
+        EXPECT_EQ(changes, nodes) << "block " << block << ", clock " << clock;
+      }
+    }
+    EXPECT_GE(rings.size(), 7U) << "the ring is drawn anew";
+  }
+}
+
+TEST(RotationSchedule, within_a_step_a_node_first_runs_the_worker_whose_block_leaves_it) {
+  const WorkerId workers = 8, per_node = 4;
+  RotationSchedule schedule(workers, workers, 5);
+  ClockPlan plan;
+  schedule.plan(1, plan);
+  const std::vector<WorkUnit> units = units_of(plan);
+  std::map<BlockId, WorkerId> next;  // who has the block in step 1
+  for (const WorkUnit& unit : units) {
+    if (unit.step == 1) next[unit.blocks[0]] = unit.worker / per_node;
+  }
+  std::set<WorkerId> begun;
+  for (const WorkUnit& unit : units) {
+    if (unit.step != 0) break;
+    const WorkerId node = unit.worker / per_node;
+    EXPECT_EQ(next.at(unit.blocks[0]) != node, begun.insert(node).second);
+  }
+}
+
 TEST(RotationSchedule, order_is_a_function_of_seed_and_clock) {
   RotationSchedule one(4, 8, 1), again(4, 8, 1), other(4, 8, 2);
   const auto order_of = [](RotationSchedule& schedule, Clock clock) {
