@@ -41,7 +41,7 @@ class LinearClassifier : public Algorithm {
   ParamSet& params() override { return param_set_; }
   StopRules default_stop() const override;
   void check(const DataRequest& request) const override;
-  bool runs_on_several_nodes(const std::string&) const override { return params_.solver == LinearSolver::sgd; }
+  bool runs_on_several_nodes(const std::string&) const override { return true; }
   void load(const DataRequest& request, Engine& engine) override;
   DataSummary data_summary() const override;
   WorkerId default_workers() const override;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -58,35 +59,10 @@ void copy_back(const StateSection& section, std::vector<T>& values) {
   std::memcpy(values.data(), section.bytes.data(), section.bytes.size());
 }
 
-/// Sums vectors along the fixed tree, into the first of them.
-template <class T, class Add>
-std::span<T> combine(std::span<std::span<T>> parts, Add&& add) {
-  return tree_combine(parts, [&](std::span<T> a, std::span<T> b) {
-    for (std::size_t i = 0; i < a.size(); ++i) add(a[i], b[i]);
-    return a;
-  });
-}
-
-/// The same for a vector of every worker.
-template <class Sums>
-std::span<const double> combine(std::vector<Sums>& sums, std::vector<double> Sums::*part) {
-  std::vector<std::span<double>> parts;
-  for (Sums& of_worker : sums) parts.emplace_back(of_worker.*part);
-  return combine(std::span{parts}, [](double& a, double b) { a += b; });
-}
-
-constexpr auto kPlus = [](auto& a, auto b) { a += b; };
-
-RowSums sum_of(std::vector<RowSums> rows) {
-  return tree_combine(std::span{rows}, [](const RowSums& a, const RowSums& b) {
-    return RowSums{a.loss + b.loss, a.curvature + b.curvature, std::min(a.least_margin, b.least_margin)};
-  });
-}
-
 }  // namespace
 
-NewtonTrainee::NewtonTrainee(const Engine& engine, RowLoss& loss, Penalty penalty, std::vector<float> start,
-                             Report report, std::string no_minimum)
+NewtonTrainee::NewtonTrainee(Engine& engine, RowLoss& loss, Penalty penalty, std::vector<float> start, Report report,
+                             std::string no_minimum)
     : loss_(loss),
       penalty_(penalty),
       report_(std::move(report)),
@@ -95,11 +71,14 @@ NewtonTrainee::NewtonTrainee(const Engine& engine, RowLoss& loss, Penalty penalt
       weights_(std::move(start)),
       trial_(weights_),
       direction_(weights_.size()),
+      here_(engine.transport().node()),
       sums_(loss.workers()),
       derivatives_(engine.topology(), std::vector<std::size_t>(loss.workers(), weights_.size() * sizeof(Slope))),
       slopes_(weights_.size()),
       gradient_(weights_.size()),
       place_(weights_.size()) {
+  const NodeId nodes = engine.transport().nodes();
+  for (NodeId node = 0; node < nodes; ++node) trees_.emplace_back(WorkerMap(loss.workers(), nodes, node, 1));
   plan_sample();
 }
 
@@ -149,16 +128,6 @@ std::span<float> NewtonTrainee::pairs_with(const UnitContext& context, std::span
 /// Where pairs have the sum of parameter j.
 std::size_t NewtonTrainee::place_of_sum(std::size_t j) const { return 2 * j + loss_.scores() - j % loss_.scores(); }
 
-/// Sums what all workers have along the fixed tree, into the first worker's memory.
-template <class T, class Add>
-std::span<const T> NewtonTrainee::combine_derivatives(Add&& add) {
-  std::vector<std::span<T>> parts;
-  for (BlockId worker = 0; worker < derivatives_.size(); ++worker) {
-    parts.push_back(derivatives<T>(derivatives_.view(worker)));
-  }
-  return combine(std::span{parts}, add);
-}
-
 void NewtonTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
   Sums& sums = sums_[unit.worker];
   switch (pass_) {
@@ -191,71 +160,169 @@ void NewtonTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
   }
 }
 
-void NewtonTrainee::commit(Clock clock, std::span<const Bytes>) {
+NewtonTrainee::Share NewtonTrainee::share_of(WorkerId worker) {
+  Sums& sums = sums_[worker];
+  Share share;
   switch (pass_) {
     case Pass::first:
-      take_rows();
-      accept();
-      start_step();
-      break;
-    case Pass::curvature:
-      take_curvature();
-      break;
-    case Pass::product:
-      take_product();
-      break;
     case Pass::trial:
     case Pass::line_trial:
-      take_rows();
-      judge_trial();
+      share.rows = sums.rows;
+      if (needs_curvature()) {
+        const std::span<Slope> slopes = derivatives<Slope>(derivatives_.view(worker));
+        static_assert(sizeof(Slope) == 2 * sizeof(double));
+        share.doubles = {reinterpret_cast<double*>(slopes.data()), 2 * slopes.size()};
+      } else {
+        share.pairs = derivatives<float>(derivatives_.view(worker));
+      }
+      break;
+    case Pass::product:
+      if (takes_pairs()) {
+        share.pairs = derivatives<float>(derivatives_.view(worker));
+      } else {
+        share.doubles = derivatives<double>(derivatives_.view(worker));
+      }
+      break;
+    case Pass::curvature:
+      share.doubles = sums.curvature;
       break;
     case Pass::line:
-      take_line();
+      share.doubles = sums.losses;
       break;
     case Pass::none:
       break;
+  }
+  return share;
+}
+
+void NewtonTrainee::add(Share& sum, const Share& other) {
+  sum.rows = {sum.rows.loss + other.rows.loss, sum.rows.curvature + other.rows.curvature,
+              std::min(sum.rows.least_margin, other.rows.least_margin)};
+  for (std::size_t i = 0; i < sum.doubles.size(); ++i) sum.doubles[i] += other.doubles[i];
+  for (std::size_t i = 0; i < sum.pairs.size(); ++i) sum.pairs[i] += other.pairs[i];
+}
+
+/// The sums of this node's largest subtrees, each in the memory of its first worker.
+void NewtonTrainee::combine_here() {
+  here_sums_.clear();
+  const CombiningTree& tree = trees_[here_];
+  for (const Subtree subtree : tree.largest()) {
+    const WorkerId first = tree.first_worker(subtree);
+    const auto end =
+        std::min<std::uint64_t>(loss_.workers(), std::uint64_t{first} + (std::uint64_t{1} << subtree.level));
+    std::vector<Share> shares;
+    for (WorkerId worker = first; worker < end; ++worker) shares.push_back(share_of(worker));
+    here_sums_[subtree] = tree_combine(std::span{shares}, [](Share a, const Share& b) {
+      add(a, b);
+      return a;
+    });
+  }
+}
+
+/// How long the arrays are the receiver knows as well.
+void NewtonTrainee::pack(const Share& share, Bytes& out) const {
+  put(out, share.rows);
+  put_all(out, std::span<const double>(share.doubles));
+  for (std::size_t j = 0; !share.pairs.empty() && j < weights_.size(); ++j) put(out, share.pairs[place_of_sum(j)]);
+}
+
+void NewtonTrainee::unpack(WireReader& in, FarShare& far) const {
+  const Share& like = here_sums_.begin()->second;
+  far.share.rows = in.take<RowSums>();
+  far.doubles.resize(like.doubles.size());
+  in.take_all(std::span(far.doubles));
+  far.share.doubles = far.doubles;
+  far.pairs.resize(like.pairs.size());
+  for (std::size_t j = 0; !far.pairs.empty() && j < weights_.size(); ++j) far.pairs[place_of_sum(j)] = in.take<float>();
+  far.share.pairs = far.pairs;
+}
+
+Bytes NewtonTrainee::pack_partial(Clock) {
+  Bytes partial;
+  if (pass_ == Pass::none) return partial;
+  combine_here();
+  if (trees_.size() == 1) return partial;
+  for (const auto& [subtree, share] : here_sums_) pack(share, partial);
+  return partial;
+}
+
+void NewtonTrainee::commit(Clock clock, std::span<const Bytes> partials) {
+  if (pass_ != Pass::none) {
+    std::map<Subtree, Share*> shares;
+    for (auto& [subtree, share] : here_sums_) shares[subtree] = &share;
+    std::deque<FarShare> far;
+    for (NodeId node = 0; node < trees_.size(); ++node) {
+      if (node == here_) continue;
+      WireReader in(partials[node]);
+      std::vector<Subtree> subtrees = trees_[node].largest();
+      std::sort(subtrees.begin(), subtrees.end());
+      for (const Subtree subtree : subtrees) {
+        unpack(in, far.emplace_back());
+        shares[subtree] = &far.back().share;
+      }
+    }
+    take_sums(*trees_[here_].finish(std::move(shares), add));
   }
   if ((clock + 1) % clocks_per_iteration() != 0) return;
   ORRERY_CHECK(pass_ == Pass::none);  // an iteration has passes for a whole step
   start_step();
 }
 
-/// Sums of the workers to slopes of the mean and the objective, at the trial.
-void NewtonTrainee::take_rows() {
-  if (needs_curvature()) {
-    take_slopes();
-  } else {
-    take_gradient();
+/// What the pass has come to says what the next one is.
+void NewtonTrainee::take_sums(const Share& sums) {
+  switch (pass_) {
+    case Pass::first:
+      take_rows(sums);
+      accept();
+      start_step();
+      break;
+    case Pass::curvature:
+      take_curvature(sums.doubles);
+      break;
+    case Pass::product:
+      take_product(sums);
+      break;
+    case Pass::trial:
+    case Pass::line_trial:
+      take_rows(sums);
+      judge_trial();
+      break;
+    case Pass::line:
+      take_line(sums.doubles);
+      break;
+    case Pass::none:
+      break;
   }
-  std::vector<RowSums> rows;
-  for (const Sums& sums : sums_) rows.push_back(sums.rows);
-  sums_[0].rows = sum_of(std::move(rows));
-  trial_objective_ = sums_[0].rows.loss * per_row_ + penalty_of(trial_);
+}
+
+/// Slopes of the mean and the objective, at the trial.
+void NewtonTrainee::take_rows(const Share& sums) {
+  if (needs_curvature()) {
+    take_slopes(sums.doubles);
+  } else {
+    take_gradient(sums.pairs);
+  }
+  rows_ = sums.rows;
+  trial_objective_ = rows_.loss * per_row_ + penalty_of(trial_);
 }
 
 /// Before the first pass; not kept for it.
 double NewtonTrainee::objective_at_start() {
-  std::vector<RowSums> rows;
+  std::vector<double> losses;
   for (WorkerId worker = 0; worker < loss_.workers(); ++worker) {
     std::vector<Slope> slopes(weights_.size());
-    rows.push_back(loss_.differentiate(worker, weights_, slopes));
+    losses.push_back(loss_.differentiate(worker, weights_, slopes).loss);
   }
-  return sum_of(std::move(rows)).loss * per_row_ + penalty_of(weights_);
+  return tree_sum(std::span{losses}) * per_row_ + penalty_of(weights_);
 }
 
-void NewtonTrainee::take_slopes() {
-  const auto add = [](Slope& a, const Slope& b) {
-    a.gradient += b.gradient;
-    a.curvature += b.curvature;
-  };
-  const std::span<const Slope> slopes = combine_derivatives<Slope>(add);
+void NewtonTrainee::take_slopes(std::span<const double> slopes) {
   for (std::size_t j = 0; j < slopes_.size(); ++j) {
-    slopes_[j] = {slopes[j].gradient * per_row_, slopes[j].curvature * per_row_};
+    slopes_[j] = {slopes[2 * j] * per_row_, slopes[2 * j + 1] * per_row_};
   }
 }
 
-void NewtonTrainee::take_gradient() {
-  const std::span<const float> pairs = combine_derivatives<float>(kPlus);
+void NewtonTrainee::take_gradient(std::span<const float> pairs) {
   for (std::size_t j = 0; j < slopes_.size(); ++j) {
     slopes_[j].gradient = double{pairs[place_of_sum(j)]} * per_row_;
   }
@@ -295,7 +362,7 @@ void NewtonTrainee::accept() {
   }
   gradient_norm_ = std::sqrt(squares);
   first_gradient_ = std::max(first_gradient_, gradient_norm_);
-  if (penalty_.l1 == 0 && penalty_.l2 == 0 && sums_[0].rows.least_margin > 0) is_separable_ = is_settled_ = 1;
+  if (penalty_.l1 == 0 && penalty_.l2 == 0 && rows_.least_margin > 0) is_separable_ = is_settled_ = 1;
 }
 
 /// Between clocks, at a kept point whose slopes, second derivatives and margins are at hand.
@@ -319,9 +386,9 @@ void NewtonTrainee::start_step() {
 void NewtonTrainee::set_diagonal() {
   if (diagonal_.empty()) {
     for (const Slope& slope : slopes_) diagonal_.push_back(slope.curvature);
-    diagonal_size_ = sums_[0].rows.curvature;
+    diagonal_size_ = rows_.curvature;
   }
-  const double scale = diagonal_size_ > 0 ? sums_[0].rows.curvature / diagonal_size_ : 1.0;
+  const double scale = diagonal_size_ > 0 ? rows_.curvature / diagonal_size_ : 1.0;
   std::vector<double> diagonal(diagonal_.size());
   for (std::size_t j = 0; j < diagonal.size(); ++j) diagonal[j] = scale * diagonal_[j] + l2_of(j);
   preconditioner_.set_diagonal(diagonal);
@@ -351,8 +418,7 @@ void NewtonTrainee::choose_block() {
   for (std::uint32_t at = 0; at < block_.size(); ++at) place_[block_[at]] = at;
 }
 
-void NewtonTrainee::take_curvature() {
-  const std::span<const double> sampled = combine(sums_, &Sums::curvature);
+void NewtonTrainee::take_curvature(std::span<const double> sampled) {
   std::vector<double> lower(sampled.begin(), sampled.end());
   const double per_sample = 1.0 / static_cast<double>((loss_.rows() + sample_every_ - 1) / sample_every_);
   for (double& value : lower) value *= per_sample;
@@ -386,14 +452,12 @@ double NewtonTrainee::forcing() const {
   return std::clamp(0.5 * gradient_norm_ / gradient_before_, kLeastForcing, kMostForcing);
 }
 
-void NewtonTrainee::take_product() {
+void NewtonTrainee::take_product(const Share& sums) {
   std::vector<double> product(weights_.size());
   if (takes_pairs()) {
-    const std::span<const float> pairs = combine_derivatives<float>(kPlus);
-    for (std::size_t j = 0; j < product.size(); ++j) product[j] = double{pairs[place_of_sum(j)]};
+    for (std::size_t j = 0; j < product.size(); ++j) product[j] = double{sums.pairs[place_of_sum(j)]};
   } else {
-    const std::span<const double> sums = combine_derivatives<double>(kPlus);
-    std::copy(sums.begin(), sums.end(), product.begin());
+    std::copy(sums.doubles.begin(), sums.doubles.end(), product.begin());
   }
   for (std::size_t j = 0; j < product.size(); ++j) {
     product[j] = product[j] * per_row_ + l2_of(j) * solver_.direction()[j];
@@ -454,8 +518,7 @@ void NewtonTrainee::judge_trial() {
 }
 
 /// The best point of the line becomes the trial, if there is one below the kept point.
-void NewtonTrainee::take_line() {
-  const std::span<const double> losses = combine(sums_, &Sums::losses);
+void NewtonTrainee::take_line(std::span<const double> losses) {
   const std::vector<float> far = trial_;
   double best = objective_;
   bool found = false;

@@ -10,7 +10,8 @@
 // is one pass over the data, and one pass is one clock of the data-parallel schedule: a worker goes over its own rows
 // with the coefficients as they stood when the clock began, and commit() adds the workers' sums along the fixed tree
 // and decides what the next pass is. Units share only what none of them writes, so they may run together in any order;
-// clocks need --consistency bsp, for each pass rests on the whole one before.
+// clocks need --consistency bsp, for each pass rests on the whole one before. Of several nodes each adds up the
+// complete subtrees that its workers are and tells the others; then all of them do the same steps with the same sums.
 //
 // A trial that descends is kept (its pass has given the gradient of the next step, too). Else one pass evaluates the
 // loss at many points of the line at once, from the margins of its two ends alone, and another goes to the best.
@@ -22,6 +23,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,7 +31,10 @@
 #include "algorithms/newton_step.h"
 #include "algorithms/newton_sums.h"
 #include "engine/block_store.h"
+#include "engine/clock.h"
+#include "engine/combining_tree.h"
 #include "engine/training.h"
+#include "engine/wire.h"
 
 namespace orrery::newton {
 
@@ -82,7 +87,7 @@ class NewtonTrainee final : public Trainee {
   /// Adds what is to be said of `weights` beside the objective; `exact`: at the end of the training.
   using Report = std::function<void(Engine& engine, std::span<const float> weights, bool exact, Evaluation& out)>;
   /// Borrows the loss. `start`: parameters() values. `no_minimum`: the warning for data that no penalty bounds.
-  NewtonTrainee(const Engine& engine, RowLoss& loss, Penalty penalty, std::vector<float> start, Report report,
+  NewtonTrainee(Engine& engine, RowLoss& loss, Penalty penalty, std::vector<float> start, Report report,
                 std::string no_minimum);
 
   /// Passes of an iteration: as many as a step may need; those that it does not need are empty.
@@ -90,6 +95,7 @@ class NewtonTrainee final : public Trainee {
   std::span<const float> weights() const { return weights_; }
 
   void run_unit(const WorkUnit& unit, UnitContext& context) override;
+  Bytes pack_partial(Clock clock) override;
   void commit(Clock clock, std::span<const Bytes> partials) override;
   Evaluation evaluate(Engine& engine, bool exact) override;
   std::vector<StateSection> save_state() const override;
@@ -108,6 +114,19 @@ class NewtonTrainee final : public Trainee {
     std::vector<double> curvature, losses;
   };
 
+  /// What the pass under way has come to for a worker or a subtree of them; which parts of it there are, the pass says.
+  struct Share {
+    RowSums rows;
+    std::span<double> doubles;  ///< slopes, a product, a block of the Hessian or losses
+    std::span<float> pairs;     ///< or these, of which only the sums count
+  };
+  /// The same from another node, with memory of its own.
+  struct FarShare {
+    std::vector<double> doubles;
+    std::vector<float> pairs;
+    Share share;
+  };
+
   struct Best {
     std::vector<float> weights;
     double objective = 0, gradient_norm = 0;
@@ -118,28 +137,32 @@ class NewtonTrainee final : public Trainee {
   std::span<T> derivatives(std::span<std::byte> memory) const;
   template <class T>
   std::span<T> cleared(const UnitContext& context);
-  template <class T, class Add>
-  std::span<const T> combine_derivatives(Add&& add);
   std::span<float> pairs_with(const UnitContext& context, std::span<const float> point);
   std::size_t place_of_sum(std::size_t j) const;
   bool takes_pairs() const { return sample_every_ == 0; }
   bool needs_curvature() const { return !takes_pairs() || diagonal_.empty(); }
-  void take_slopes();
-  void take_gradient();
-  void take_rows();
+  Share share_of(WorkerId worker);
+  static void add(Share& sum, const Share& other);
+  void combine_here();
+  void pack(const Share& share, Bytes& out) const;
+  void unpack(WireReader& in, FarShare& far) const;
+  void take_sums(const Share& sums);
+  void take_slopes(std::span<const double> slopes);
+  void take_gradient(std::span<const float> pairs);
+  void take_rows(const Share& sums);
   double objective_at_start();
   void accept();
   void start_step();
   void set_diagonal();
   void choose_block();
-  void take_curvature();
+  void take_curvature(std::span<const double> sampled);
   void start_products();
   double forcing() const;
-  void take_product();
+  void take_product(const Share& sums);
   void propose_block_step(std::span<const double> lower);
   void propose(std::span<const double> target);
   void judge_trial();
-  void take_line();
+  void take_line(std::span<const double> losses);
   double penalty_of(std::span<const float> weights) const;
   double smooth_gradient(std::size_t j) const;
   double pseudo_gradient(std::size_t j) const;
@@ -161,7 +184,11 @@ class NewtonTrainee final : public Trainee {
   double trial_objective_ = 0, promised_ = 0;  ///< promised_: change of the objective that the slope promises
   Best best_;
 
-  std::vector<Sums> sums_;  ///< by worker
+  std::vector<CombiningTree> trees_;  ///< by node: what it holds of the tree
+  NodeId here_ = 0;
+  std::map<Subtree, Share> here_sums_;  ///< of the pass that ends: this node's largest subtrees
+  std::vector<Sums> sums_;              ///< by worker
+  RowSums rows_;                        ///< of all, at the trial
   /// By worker: slopes, or a product, or pairs, by parameter. In large pages: small ones would have to be cleared one
   /// by one, which in a guest takes as long as a pass.
   BlockStore derivatives_;

@@ -163,8 +163,8 @@ void TrainRun::check_nodes() const {
       simulation_ ? "--simulate: " : "started as " + std::to_string(nodes_.count()) + " ranks, but ";
   if (!request_.algorithm->runs_on_several_nodes(options_.schedule)) {
     throw usage_error(how + request_.algorithm->info().name +
-                      " with these options runs on one node only (on several: lda without --fit-priors, pagerank, and "
-                      "mf, logistic and softmax with --solver sgd)");
+                      " with these options runs on one node only (on several: lda without --fit-priors, logistic, "
+                      "mf with --solver sgd, pagerank and softmax)");
   }
   if (options_.workers && *options_.workers < static_cast<int>(nodes_.count())) {
     throw usage_error(how + "--workers is " + std::to_string(*options_.workers) + ": every rank needs a worker");

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <future>
 #include <limits>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 
 #include "algorithms/algorithm.h"
 #include "engine/engine.h"
+#include "engine/transport.h"
 #include "tests/engine/files.h"
 
 namespace orrery {
@@ -62,10 +64,10 @@ class LinearTest : public testing::Test {
     std::vector<StateSection> newest;
   };
 
-  Outcome train_model(const Job& job, Keeper* keeper = nullptr) const {
+  Outcome train_model(const Job& job, Keeper* keeper = nullptr, Transport* transport = nullptr) const {
     const auto algorithm = entry_.make();
     for (const auto& [name, value] : job.params) algorithm->params().set(name, value);
-    Engine engine(job.engine);
+    Engine engine(job.engine, transport);
     DataRequest request;
     request.path = path(job.data);
     if (!job.valid.empty()) request.valid = path(job.valid);
@@ -89,6 +91,22 @@ class LinearTest : public testing::Test {
     outcome.checksum = writer.finish("{}");
     outcome.warnings = engine.warnings();
     return outcome;
+  }
+
+  /// The checksums of the models that the nodes of a cluster in this process come to.
+  std::vector<std::string> checksums_on(NodeId nodes, const Job& job) const {
+    LocalCluster cluster(nodes);
+    std::vector<std::future<std::string>> runs;
+    for (NodeId node = 0; node < nodes; ++node) {
+      runs.push_back(std::async(std::launch::async, [&, node] {
+        Job own = job;
+        own.out += "-" + std::to_string(node);
+        return train_model(own, nullptr, &cluster.node(node)).checksum;
+      }));
+    }
+    std::vector<std::string> checksums;
+    for (auto& run : runs) checksums.push_back(run.get());
+    return checksums;
   }
 
   std::unique_ptr<Model> open(const std::string& run = "run") const { return entry_.open(ModelReader(path(run))); }

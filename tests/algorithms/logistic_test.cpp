@@ -145,6 +145,21 @@ TEST_F(LogisticTest, the_same_workers_give_the_same_bits_on_any_threads_and_doma
   }
 }
 
+TEST_F(LogisticTest, the_same_workers_give_the_same_bits_on_any_nodes) {
+  write_rows("rows", 300, 20);
+  write_rows("wide", 80, 600);
+  for (const auto& [data, penalty] : {std::pair{"rows", "l2"}, {"rows", "l1"}, {"wide", "l2"}, {"wide", "l1"}}) {
+    Job one = job({{"penalty", penalty}, {"lambda", "0.02"}});
+    one.data = data;
+    one.workers = 7;
+    one.stop.iterations = 6;
+    const std::string expected = train_model(one).checksum;
+    for (const NodeId nodes : {3U, 7U}) {
+      EXPECT_EQ(checksums_on(nodes, one), std::vector<std::string>(nodes, expected)) << data << penalty;
+    }
+  }
+}
+
 TEST_F(LogisticTest, kernels_of_all_levels_compute_the_formulas) {
   constexpr std::size_t kRows = 37, kColumns = 9;  // two whole blocks and a part
   const Random random(9, Purpose::test);

@@ -173,6 +173,14 @@ TEST_F(SoftmaxTest, the_same_workers_give_the_same_bits_on_any_threads_and_domai
   }
 }
 
+TEST_F(SoftmaxTest, the_same_workers_give_the_same_bits_on_any_nodes) {
+  write_rows("rows", 150, 200, 3);
+  Job one = job({{"lambda", "0.03"}});
+  one.stop.iterations = 4;
+  const std::string expected = train_model(one).checksum;
+  EXPECT_EQ(checksums_on(3, one), std::vector<std::string>(3, expected));
+}
+
 TEST_F(SoftmaxTest, adaptive_steps_come_near_the_minimum_at_every_staleness) {
   write_rows("rows", 600, 12, 4);
   const double best = train_model(job({{"lambda", "0.01"}})).result.final.objective;

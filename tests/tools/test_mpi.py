@@ -19,6 +19,7 @@ from support import CommandLine, DATA, DONE, INTERRUPTED, LOST, NOT_REACHED, USA
 kLauncher = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
              "OMPI_MCA_hwloc_base_binding_policy": "none"}
 kLogistic = ("logistic", "rows.svm", "--solver", "sgd", "--workers", "8", "--iterations", "3")
+kNewton = ("logistic", "rows.svm", "--valid", "valid.svm", "--workers", "8", "--iterations", "4")
 kFactors = ("mf", "ratings.txt", "--schedule", "data", "--rank", "8", "--workers", "8", "--iterations", "2")
 kRotation = ("mf", "ratings.txt", "--valid", "valid.txt", "--rank", "8", "--workers", "8", "--iterations", "6")
 kTopics = ("lda", "corpus.txt", "--valid", "held-out.txt", "--topics", "12", "--document-blocks", "2", "--workers", "8", "--iterations", "6")
@@ -84,6 +85,7 @@ class Mpi(CommandLine):
         self.write("rows.svm", rows_text())
         self.write("ratings.txt", ratings_text(users=200, items=80, ratings=6000))
         self.write("valid.txt", ratings_text(users=210, items=85, ratings=500, seed=2))
+        self.write("valid.svm", rows_text(rows=500, seed=6))
         self.write("graph.txt", graph_text())
         self.write("corpus.txt", corpus_text())
         self.write("held-out.txt", corpus_text(documents=100, seed=9))
@@ -133,6 +135,7 @@ class Bits(Mpi):
     def test_ranks_and_threads_change_no_bit_at_staleness_0_nor_does_going_on_elsewhere(self):
         for number, (job, shapes) in enumerate((
             (kLogistic, ((2, 1), (4, 2))),
+            (kNewton, ((4, 1),)),
             (kFactors, ((2, 2), (4, 1))),
             (kRotation, ((2, 1), (4, 2))),
             (kTopics, ((2, 2), (4, 1))),
@@ -155,8 +158,7 @@ class Bits(Mpi):
                     self.assertEqual(parts[key], one[key], key)
 
     def test_softmax_too_and_with_held_out_data_that_decides(self):
-        valid = self.write("valid.svm", rows_text(rows=500, seed=6))
-        job = ("softmax", "rows.svm", "--solver", "sgd", "--workers", "6", "--valid", valid, "--patience", "2",
+        job = ("softmax", "rows.svm", "--solver", "sgd", "--workers", "6", "--valid", "valid.svm", "--patience", "2",
                "--iterations", "6")
         one = self.trained(1, "one", *job)["result"]
         three = self.trained(3, "three", *job)["result"]

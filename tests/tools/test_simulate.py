@@ -58,7 +58,6 @@ class Simulate(CommandLine):
     def test_what_cannot_be_simulated_is_refused_with_the_way_out(self):
         for words, said in (
             (("mf", kRatings, "--solver", "als", "--simulate", "nodes:4"), "runs on one node only"),
-            (("logistic", kRows, "--simulate", "nodes:4"), "--solver sgd"),
             ((*kLogistic, "--simulate", "nodes:9"), "9 nodes need as many workers"),
             ((*kLogistic, "--simulate", "nodes:4 dealy:1ms"), "did you mean 'delay'"),
             ((*kLogistic, "--simulate", "delay:1ms"), "nodes"),
