@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/collective.h"
 #include "engine/memory_estimate.h"
 #include "engine/metrics.h"
 #include "engine/model_store.h"
@@ -50,6 +51,7 @@ struct DataRequest {
   /// Bytes that the run may hold in memory, and where it may put what does not fit. 0: as many as it takes.
   std::uint64_t memory_limit = 0;
   std::filesystem::path scratch = ".";
+  Collective nodes = {};  ///< who loads, all at once: for data in parts (data_parts.h)
 };
 
 /// For run.json's "data": what was read. Values are JSON texts.
@@ -87,6 +89,8 @@ class Algorithm {
   /// Whether it trains on several nodes when prepared with that schedule; then every node has the whole state at a cut.
   /// Asked when the parameters are set and before anything is loaded.
   virtual bool runs_on_several_nodes(const std::string& /*schedule*/) const { return false; }
+  /// Whether DATA and held-out data may be in parts (data_parts.h).
+  virtual bool reads_parts() const { return false; }
   /// @throws Error (data) naming the place; engine is used for parallel loading and for warn().
   virtual void load(const DataRequest& request, Engine& engine) = 0;
   virtual DataSummary data_summary() const = 0;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "algorithms/data_parts.h"
 #include "engine/data/dense.h"
 #include "engine/data/input_file.h"
 #include "engine/engine.h"
@@ -97,14 +98,21 @@ double area_under_curve(std::span<const float> margins, std::span<const float> s
 }  // namespace
 
 SparseData read_labelled_rows(const std::string& path, const std::string& format, const std::string& label,
-                              Engine& engine) {
-  const DataFormat kind = format_of(path, format);
+                              Engine& engine, const Collective& nodes) {
+  const ReadOptions read{.parallel = engine.parallel_for_function()};
   SparseData data;
-  if (kind == DataFormat::csv || kind == DataFormat::npy) {
+  if (is_in_parts(path)) {
+    data = read_rows_in_parts(path, nodes, [&](const std::string& file) {
+      const DataFormat kind = format_of(file, format);
+      if (kind == DataFormat::svmlight) return read_svmlight(file, {.read = read});
+      throw usage_error(file + ": expected rows in parts to be svmlight, got " + std::string{format_name(kind)});
+    });
+    if (!label.empty()) throw usage_error("--label: rows in parts are svmlight, where the class comes first");
+  } else if (const DataFormat kind = format_of(path, format); kind == DataFormat::csv || kind == DataFormat::npy) {
     data = read_table(path, kind, label, engine);
   } else if (kind == DataFormat::svmlight) {
     refuse_option("--label", label, path, kind, {DataFormat::csv, DataFormat::npy});
-    data = read_svmlight(path, {.read = {.parallel = engine.parallel_for_function()}});
+    data = read_svmlight(path, {.read = read});
   } else {
     throw usage_error("--format: expected svmlight, csv or npy, got " + std::string{format_name(kind)});
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/collective.h"
 #include "engine/data/sparse_rows.h"
 
 namespace orrery {
@@ -13,10 +14,11 @@ namespace orrery {
 class Engine;
 
 /// Reads svmlight, or a dense table (CSV, .npy) whose column `label` holds the class; zeros of a table are left out.
-/// Warnings go to the engine. @throws Error (data) as the readers do; (usage) for a table without --label, for --label
-/// without a table, and for more than 2^31 − 1 columns.
+/// Rows in parts (data_parts.h) are svmlight; `nodes` is who reads them. Warnings go to the engine. @throws Error
+/// (data) as the readers do; (usage) for a table without --label, for --label without a table, for tables in parts, and
+/// for more than 2^31 − 1 columns.
 SparseData read_labelled_rows(const std::string& path, const std::string& format, const std::string& label,
-                              Engine& engine);
+                              Engine& engine, const Collective& nodes = {});
 
 /// Keeps the first `count` columns only: memory of what uses the rows must not grow with a column that no model knows.
 void keep_columns(SparseRows& rows, std::uint32_t count);

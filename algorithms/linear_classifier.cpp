@@ -68,7 +68,8 @@ void LinearClassifier::check(const DataRequest& request) const {
 void LinearClassifier::load(const DataRequest& request, Engine& engine) {
   check(request);
   init_ = request.init;
-  train_ = std::make_unique<Rows>(read_labelled_rows(request.path, request.format, params_.label, engine));
+  train_ =
+      std::make_unique<Rows>(read_labelled_rows(request.path, request.format, params_.label, engine, request.nodes));
   const bool several_classes = take_classes(request.path);
   has_intercept_ = params_.intercept && several_classes;
   if (!several_classes) {
@@ -76,7 +77,7 @@ void LinearClassifier::load(const DataRequest& request, Engine& engine) {
                 (params_.intercept ? "; trained without an intercept, which would grow without end" : ""));
   }
   if (!request.valid) return;
-  SparseData valid = read_labelled_rows(*request.valid, request.format, params_.label, engine);
+  SparseData valid = read_labelled_rows(*request.valid, request.format, params_.label, engine, request.nodes);
   if (const std::uint32_t known = train_->data.rows.column_count; valid.rows.column_count > known) {
     engine.warn(*request.valid + ": columns above " + std::to_string(known) +
                 " do not occur in training and count for nothing");

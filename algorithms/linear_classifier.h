@@ -42,6 +42,7 @@ class LinearClassifier : public Algorithm {
   StopRules default_stop() const override;
   void check(const DataRequest& request) const override;
   bool runs_on_several_nodes(const std::string&) const override { return true; }
+  bool reads_parts() const override { return true; }
   void load(const DataRequest& request, Engine& engine) override;
   DataSummary data_summary() const override;
   WorkerId default_workers() const override;

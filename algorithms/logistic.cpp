@@ -33,7 +33,9 @@ AlgorithmInfo make_info() {
   info.reference =
       "Dembo, Eisenstat, Steihaug, SIAM J. Numer. Anal. 1982 (inexact Newton); Lin, Weng, Keerthi, JMLR 2008 (trust "
       "region Newton for logistic regression); Yuan, Ho, Lin, JMLR 2012 (proximal Newton)";
-  info.data = "svmlight, CSV or .npy with --label; labels -1/1 or 0/1";
+  info.data =
+      "svmlight, also in parts (NAME.%r: files numbered from 0, one data set), CSV or .npy with --label; labels -1/1 "
+      "or 0/1";
   info.metric = "log_loss";
   info.smaller_is_better = true;
   info.uses_seed = false;

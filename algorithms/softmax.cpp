@@ -35,7 +35,9 @@ AlgorithmInfo make_info() {
   info.reference =
       "Krishnapuram, Carin, Figueiredo, Hartemink, IEEE PAMI 2005 (sparse multinomial logistic regression); Dembo, "
       "Eisenstat, Steihaug, SIAM J. Numer. Anal. 1982 (inexact Newton); Yuan, Ho, Lin, JMLR 2012 (proximal Newton)";
-  info.data = "svmlight, CSV or .npy with --label; labels are any integers, each a class";
+  info.data =
+      "svmlight, also in parts (NAME.%r: files numbered from 0, one data set), CSV or .npy with --label; labels are "
+      "any integers, each a class";
   info.metric = "log_loss";
   info.smaller_is_better = true;
   info.uses_seed = false;

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <utility>
 
+#include "algorithms/data_parts.h"
 #include "engine/checksum.h"
 #include "engine/error.h"
 #include "engine/json.h"
@@ -148,6 +149,11 @@ void TrainRun::check_options() {
     throw usage_error("--patience needs held-out data: --valid FILE");
   }
   check_plan_options();
+  for (const std::string& data : {request_.data, options_.valid}) {
+    if (!is_in_parts(data) || request_.algorithm->reads_parts()) continue;
+    throw usage_error(data + ": " + request_.algorithm->info().name +
+                      " reads one file; files in parts (%r) are for logistic and softmax");
+  }
   if (!options_.simulate.empty()) simulation_ = SimulationSpec::parse(options_.simulate);
   check_machine(options_);
   check_nodes();
@@ -223,6 +229,10 @@ DataRequest TrainRun::data_request() const {
       .path = request_.data, .format = options_.format, .valid = {}, .init = {}, .schedule = options_.schedule};
   data.memory_limit = memory_limit().first;
   data.scratch = options_.out;
+  if (nodes_.several()) {
+    data.nodes = Collective(nodes_.node(), nodes_.count(),
+                            [this](std::vector<Bytes> to) { return nodes_.exchange(std::move(to.front())); });
+  }
   if (!options_.valid.empty()) data.valid = options_.valid;
   if (!options_.init.empty()) data.init = options_.init;
   return data;

@@ -138,18 +138,22 @@ SparseRows read_sparse_rows(InputFile& file, const ReadOptions& options, std::ve
   return rows;
 }
 
+std::uint64_t checksum_of(const SparseRows& rows) {
+  return Checksum{}
+      .update(std::as_bytes(std::span{rows.labels}))
+      .update(std::as_bytes(std::span{rows.starts}))
+      .update(std::as_bytes(std::span{rows.columns}))
+      .update(std::as_bytes(std::span{rows.values}))
+      .value();
+}
+
 SparseData read_svmlight(const std::string& path, const SparseOptions& options) {
   InputFile file(path);
   SparseData data;
   data.recognised = {.format = DataFormat::svmlight, .gzip = file.gzip()};
   data.rows = read_sparse_rows(file, options.read, data.warnings);
   data.labels = recognise_labels(data.rows.labels);
-  data.checksum = Checksum{}
-                      .update(std::as_bytes(std::span{data.rows.labels}))
-                      .update(std::as_bytes(std::span{data.rows.starts}))
-                      .update(std::as_bytes(std::span{data.rows.columns}))
-                      .update(std::as_bytes(std::span{data.rows.values}))
-                      .value();
+  data.checksum = checksum_of(data.rows);
   return data;
 }
 

@@ -38,6 +38,9 @@ struct SparseData {
   std::vector<std::string> warnings;
 };
 
+/// Of the content, whatever the spelling of numbers and however it was read.
+std::uint64_t checksum_of(const SparseRows& rows);
+
 /// Reads `label index:value … # comment` lines; indices are 1-based in the file, `qid:N` is ignored. Parsed in
 /// parallel; the result does not depend on it. Throws data_error with file, line and column for the first bad line: a
 /// label or value that is no finite number, index 0, indices that do not ascend, an index above 2^32 − 2; and for a

@@ -1,6 +1,9 @@
 // All four kinds of schedule on clusters of engines in one process: the same answer for any number of nodes.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <utility>
+
 #include "engine/error.h"
 #include "tests/engine/toy_programs.h"
 
@@ -12,6 +15,23 @@ struct ClusterShape {
   unsigned threads;
   Clock staleness;
 };
+
+/// How often a block passes from one node to another in these clocks, by the plan.
+std::uint64_t passes_between_nodes(Schedule& schedule, WorkerId workers, NodeId nodes, Clock clocks) {
+  const WorkerMap map(workers, nodes, 0, 1);
+  std::map<BlockId, NodeId> holder;
+  std::uint64_t passes = 0;
+  for (Clock clock = 0; clock < clocks; ++clock) {
+    ClockPlan plan;
+    schedule.plan(clock, plan);
+    for (std::size_t i = 0; i < plan.size(); ++i) {
+      const NodeId node = map.node_of(plan.unit(i).worker);
+      const auto [at, is_first] = holder.emplace(plan.unit(i).blocks[0], node);
+      if (!is_first && std::exchange(at->second, node) != node) ++passes;
+    }
+  }
+  return passes;
+}
 
 class OnClusters : public testing::TestWithParam<ClusterShape> {};
 
@@ -28,6 +48,7 @@ TEST_P(OnClusters, rotation_equals_its_serial_order) {
   const toy::Woven expected = toy::weave_serially(serial, workers, clocks);
   std::mutex mutex;
   std::vector<int> holders(blocks, 0);
+  std::uint64_t bytes = 0;
   toy::on_cluster(nodes, toy::options_with(threads, staleness), [&](NodeId, Engine& engine) {
     RotationSchedule schedule(workers, blocks, 11);
     toy::Weaving program(workers, blocks);
@@ -35,6 +56,7 @@ TEST_P(OnClusters, rotation_equals_its_serial_order) {
     executor.run(3);
     executor.run(clocks);
     const std::lock_guard lock(mutex);
+    bytes += executor.stats().bytes_sent;
     const WorkerMap& map = executor.map();
     for (WorkerId w = map.first_worker(map.this_node()); w < map.first_worker(map.this_node() + 1); ++w) {
       EXPECT_EQ(program.worker_state[w], expected.worker_state[w]);
@@ -46,6 +68,8 @@ TEST_P(OnClusters, rotation_equals_its_serial_order) {
     }
   });
   EXPECT_EQ(holders, std::vector<int>(blocks, 1)) << "every block lies on exactly one node";
+  EXPECT_EQ(bytes, sizeof(std::uint64_t) * passes_between_nodes(serial, workers, nodes, clocks))
+      << "what the plan says is sent, and nothing else";
 }
 
 TEST_P(OnClusters, data_parallel_is_the_same_for_any_number_of_nodes_at_staleness_0) {

@@ -175,6 +175,57 @@ class Bits(Mpi):
         self.assertEqual(record["threads"], max(1, len(os.sched_getaffinity(0)) // 2))
 
 
+class Parts(Mpi):
+    """DATA.%r: numbered files that are one data set."""
+
+    def setUp(self):
+        super().setUp()
+        lines = (self.dir / "rows.svm").read_text().splitlines(keepends=True)
+        for number, (first, last) in enumerate(((0, 100), (100, 1900), (1900, len(lines)))):
+            self.write(f"{number}/rows.{number}.svm", "".join(lines[first:last]))
+
+    def test_are_read_by_whom_it_may_be_and_are_the_one_file(self):
+        job = ("--workers", "8", "--iterations", "3", "--threads", "1")
+        one = self.trained(1, "one", "logistic", "rows.svm", *job)
+        for number in range(3):
+            shutil.copy(self.dir / f"{number}/rows.{number}.svm", self.dir)
+        self.write("rows.03.svm", "no part: the number would be spelled 3")
+        for ranks in (1, 2, 4):
+            with self.subTest(ranks=ranks):
+                record = self.trained(ranks, f"parts-{ranks}", "logistic", "rows.%r.svm", *job)
+                self.assertEqual(record["result"]["model_checksum"], one["result"]["model_checksum"])
+                self.assertEqual(record["data"]["checksum"], one["data"]["checksum"])
+        self.run_orrery("verify", self.dir / "parts-2", cwd=self.dir)
+
+    def test_may_lie_where_only_their_rank_sees_them(self):
+        words = ["train", "softmax", "rows.%r.svm", "--workers", "3", "--iterations", "1", "--quiet", "--out", str(self.dir / "far")]
+        command = ["mpirun"]
+        for number in range(3):
+            command += [":"] * (number > 0) + ["-n", "1", "-wdir", str(self.dir / str(number)), support.kBinary, *words]
+        done = subprocess.run(command, text=True, capture_output=True, timeout=60, env=self.environment())
+        self.assertEqual(done.returncode, DONE, done.stderr)
+        rows = len((self.dir / "rows.svm").read_text().splitlines())
+        self.assertEqual(self.record(self.dir / "far")["data"]["rows"], rows)
+
+    def test_that_cannot_be_read_are_named_with_their_rank(self):
+        for number in range(3):
+            self.write(f"bad.{number}.svm", "1 1:0.5\n0 2:1\n" if number != 1 else "1 1:0.5\n0 1:x\n")
+        for number in (0, 1, 3):
+            self.write(f"gap.{number}.svm", "1 1:0.5\n0 2:1\n")
+        for said, expect, words in (
+            ("orrery: rank 1: bad.1.svm:2:", DATA, ("logistic", "bad.%r.svm")),
+            ("gap.2.svm: expected a file for each number from 0 to 3", DATA, ("logistic", "gap.%r.svm")),
+            ("none.0.svm: cannot read", DATA, ("logistic", "none.%r.svm")),
+            ("mf reads one file", USAGE, ("mf", "ratings.%r.txt")),
+        ):
+            with self.subTest(said):
+                done = self.mpirun(3, "train", *words, "--workers", "3", "--out", self.dir / "no", expect=expect)
+                complaints = [line for line in done.stderr.splitlines() if line.startswith("orrery:")]
+                self.assertEqual(len(complaints), 1, done.stderr)
+                self.assertIn(said, complaints[0])
+                self.assertFalse((self.dir / "no").exists())
+
+
 class Memory(Mpi):
     def peaks(self, ranks, *words):
         """The most memory that each rank has held once it has trained for two iterations, in KiB."""

@@ -1,0 +1,29 @@
+// One data set in numbered files: in DATA.%r the two characters stand for 0, 1, 2 and so on, and the data are those of
+// the files one after the other. Of several nodes each reads its share of them (design section 7: as many files as
+// nodes, and each reads its own, which then need not lie on a disk that all can see); how many nodes there are changes
+// nothing that is read.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/collective.h"
+#include "engine/data/sparse_rows.h"
+
+namespace orrery {
+
+/// Whether a path means files in parts.
+bool is_in_parts(const std::string& path);
+
+/// The files that this node is to read, in order. Collective. @throws Error (usage) for a %r that is not in the file's
+/// name or not alone there; (data) when the nodes together see no such file, or not all numbers from 0 to the highest.
+std::vector<std::string> parts_here(const std::string& path, const Collective& nodes);
+
+/// The rows of all files in order, as if they stood in one: every node has all of them. `read` reads one file.
+/// Collective; what a file holds that is wrong, the node says that reads it. @throws Error as parts_here() and `read`
+/// do.
+SparseData read_rows_in_parts(const std::string& path, const Collective& nodes,
+                              const std::function<SparseData(const std::string& file)>& read);
+
+}  // namespace orrery
