@@ -102,12 +102,12 @@ SparseData read_labelled_rows(const std::string& path, const std::string& format
   const ReadOptions read{.parallel = engine.parallel_for_function()};
   SparseData data;
   if (is_in_parts(path)) {
+    if (!label.empty()) throw usage_error("--label: rows in parts are svmlight, where the class comes first");
     data = read_rows_in_parts(path, nodes, [&](const std::string& file) {
       const DataFormat kind = format_of(file, format);
       if (kind == DataFormat::svmlight) return read_svmlight(file, {.read = read});
       throw usage_error(file + ": expected rows in parts to be svmlight, got " + std::string{format_name(kind)});
     });
-    if (!label.empty()) throw usage_error("--label: rows in parts are svmlight, where the class comes first");
   } else if (const DataFormat kind = format_of(path, format); kind == DataFormat::csv || kind == DataFormat::npy) {
     data = read_table(path, kind, label, engine);
   } else if (kind == DataFormat::svmlight) {

@@ -1,5 +1,7 @@
 #include "engine/executor.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -22,6 +24,14 @@ namespace {
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 double seconds_between(SteadyTime from, SteadyTime to) { return std::chrono::duration<double>(to - from).count(); }
+
+/// What the processor has spent on this thread: not what others have taken from it.
+double thread_seconds_now() {
+  timespec now{};
+  [[maybe_unused]] const int failed = clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  ORRERY_CHECK(failed == 0);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
 
 constexpr Clock kFarAhead = std::numeric_limits<Clock>::max() / 4;
 
@@ -84,6 +94,8 @@ struct Executor::Impl {
     UnitContext context{pending.domain, unit.worker, unit.clock};
     const Clock slowest = clocks.tree().cluster();
     ORRERY_CHECK(unit.clock - slowest <= bound);
+    Pacer* const pacer = transport.pacer();
+    const double before = pacer == nullptr ? 0 : thread_seconds_now();
     const auto start = std::chrono::steady_clock::now();
     claim(unit);
     for (std::size_t b = 0; b < unit.blocks.size(); ++b) {
@@ -95,7 +107,7 @@ struct Executor::Impl {
     }
     release(unit);
     const auto end = std::chrono::steady_clock::now();
-    if (Pacer* pacer = transport.pacer()) pacer->unit_ran(unit);
+    if (pacer != nullptr) pacer->unit_ran(unit, thread_seconds_now() - before);
     ++counts.units;
     counts.busy_seconds += seconds_between(start, end);
     counts.staleness_sum += static_cast<double>(unit.clock - slowest);

@@ -26,10 +26,10 @@ class CostModel {
  public:
   explicit CostModel(const SimulationSpec& spec) : spec_(spec), random_(spec.seed, Purpose::simulated_network) {}
 
-  VirtualTime of(const WorkUnit& unit, NodeId node, VirtualTime begin) const {
+  VirtualTime of(const WorkUnit& unit, double seconds, NodeId node, VirtualTime begin) const {
     RandomStream draws = random_.stream(unit.clock, (std::uint64_t{unit.worker} << 24) + unit.step);
     const double spread = 1 + spec_.spread * (2 * draws.uniform() - 1);
-    return spec_.compute * spread * slowness(unit, node, begin, draws);
+    return (spec_.measured ? seconds : spec_.compute) * spread * slowness(unit, node, begin, draws);
   }
 
  private:
@@ -103,6 +103,12 @@ class SimulatedCluster::Impl {
     return latest;
   }
 
+  VirtualTime busiest() const {
+    VirtualTime most = 0;
+    for (const auto& node : nodes_) most = std::max(most, node->busy);
+    return most;
+  }
+
   std::uint64_t bytes_sent() const { return bytes_sent_; }
 
  private:
@@ -122,12 +128,12 @@ class SimulatedCluster::Impl {
     void attach(Receiver& r) override { cluster.attach(*this, r); }
     void detach() override { receiver = nullptr; }
     void send(NodeId to, Message message) override { cluster.send(*this, to, std::move(message)); }
-    void unit_ran(const WorkUnit& unit) override { cluster.unit_ran(*this, unit); }
+    void unit_ran(const WorkUnit& unit, double seconds) override { cluster.unit_ran(*this, unit, seconds); }
     void wait(const std::function<bool()>& is_ready) override { cluster.wait(*this, is_ready); }
 
     Impl& cluster;
     const NodeId number;
-    VirtualTime time = 0;
+    VirtualTime time = 0, busy = 0;
     State state = State::runnable;
     bool lost = false;
     Receiver* receiver = nullptr;
@@ -156,9 +162,11 @@ class SimulatedCluster::Impl {
     give_turn(lock);
   }
 
-  void unit_ran(Node& node, const WorkUnit& unit) {
+  void unit_ran(Node& node, const WorkUnit& unit, double seconds) {
     const VirtualTime begin = node.time;
-    node.time += cost_.of(unit, node.number, begin);
+    const VirtualTime cost = cost_.of(unit, seconds, node.number, begin);
+    node.busy += cost;
+    node.time += cost;
     if (observer_ != nullptr) observer_->unit_ran(begin, node.time, node.number, unit);
     std::unique_lock lock(mutex_);
     wait_for_turn(lock, node);
@@ -329,6 +337,7 @@ SimulatedCluster::~SimulatedCluster() = default;
 void SimulatedCluster::run(const std::function<void(NodeId, Transport&)>& body) { impl_->run(body); }
 Transport& SimulatedCluster::node(NodeId node) { return impl_->node(node); }
 VirtualTime SimulatedCluster::time() const { return impl_->time(); }
+VirtualTime SimulatedCluster::busiest() const { return impl_->busiest(); }
 std::uint64_t SimulatedCluster::bytes_sent() const { return impl_->bytes_sent(); }
 
 }  // namespace orrery

@@ -1,7 +1,8 @@
 // A cluster in one process and in virtual time (design section 7): N nodes, each an engine of its own on a thread of
 // its own, of which one runs at a time: the one whose clock is the earliest. Messages take as long as their link says;
 // units take as long as the cost model says; both are functions of the seed. So a run is repeatable event by event, and
-// says how long it would have taken on such a cluster.
+// says how long it would have taken on such a cluster. Or units cost what they take here, which nobody can repeat but
+// foretells what a cluster of such machines would do.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +34,7 @@ struct SimulationSpec {
   VirtualTime jitter = 0;           ///< added to the delay, uniform in [0, jitter): links overtake each other
   double bytes_per_second = 125e6;  ///< of each link
   VirtualTime compute = 10e-3;      ///< of a unit without a straggler
+  bool measured = false;            ///< instead: the time that its thread took here
   double spread = 0;                ///< units take compute · (1 ± spread), uniform
   Straggler straggler = Straggler::none;
   double factor = 2;               ///< slow, burst: how much slower
@@ -44,7 +46,8 @@ struct SimulationSpec {
   std::uint64_t seed = 1;
 
   /// Reads "nodes:8 delay:1ms jitter:2ms rate:1Gb compute:10ms spread:0.1 straggler:slow:2x lost:3@2s seed:7". Every
-  /// word but nodes may be missing. Times take us, ms, s; rates kb, Mb, Gb (bits) and KB, MB, GB (bytes) a second.
+  /// word but nodes may be missing; compute:measured takes what units cost here. Times take us, ms, s; rates kb, Mb, Gb
+  /// (bits) and KB, MB, GB (bytes) a second.
   /// @throws Error (usage) naming the word.
   static SimulationSpec parse(std::string_view text);
 };
@@ -71,6 +74,8 @@ class SimulatedCluster {
   void run(const std::function<void(NodeId, Transport&)>& body);
   /// The latest time of any node.
   VirtualTime time() const;
+  /// The most that units have cost a node: what is left of time() it has waited.
+  VirtualTime busiest() const;
   std::uint64_t bytes_sent() const;
 
  private:

@@ -83,7 +83,8 @@ void set_word(SimulationSpec& spec, std::string_view word) {
   } else if (name == "rate") {
     spec.bytes_per_second = measure(word, value, kRates, 1e-9, "a rate such as 100Mb, 1Gb or 10GB");
   } else if (name == "compute") {
-    spec.compute = time_of(word, value);
+    spec.measured = value == "measured";
+    if (!spec.measured) spec.compute = time_of(word, value);
   } else if (name == "spread") {
     spec.spread = parse_real("--simulate: spread", value);
     if (spec.spread < 0 || spec.spread >= 1) throw bad_word(word, "a spread from 0 to below 1");

@@ -103,6 +103,7 @@ TrainResult SimulatedTraining::train(const TrainOptions& options, TrainingObserv
     throw Error(ErrorKind::internal, "the simulated cluster broke the contract of tables: " + *checker_.broken());
   }
   result.final.extra.emplace_back("virtual_seconds", first.time());
+  result.final.extra.emplace_back("virtual_compute_seconds", cluster_.busiest());
   result.final.extra.emplace_back("virtual_bytes_sent", static_cast<double>(cluster_.bytes_sent()));
   result.final.extra.emplace_back("reads_checked", static_cast<double>(checker_.reads()));
   return result;

@@ -31,6 +31,8 @@ class SimulatedTraining {
                     const std::vector<StateSection>* resume_from);
 
   VirtualTime time() const { return cluster_.time(); }
+  /// Of the node that computes most.
+  VirtualTime busiest() const { return cluster_.busiest(); }
   std::uint64_t bytes_sent() const { return cluster_.bytes_sent(); }
   /// Reads that were held against the contract.
   std::uint64_t reads_checked() const { return checker_.reads(); }

@@ -667,9 +667,10 @@ void TrainRun::print_summary(const TrainResult& result) const {
   text += (options_.valid.empty() ? "" : "held-out ") + metric_name() + " " +
           fixed_text(metric_value(result.final), 5) + "\n";
   if (simulated_) {
-    text += "on the simulated cluster: " + fixed_text(simulated_->time(), 3) + " s of virtual time, " +
-            fixed_text(static_cast<double>(simulated_->bytes_sent()) / 1e6, 3) + " MB sent, " +
-            std::to_string(simulated_->reads_checked()) + " reads held against the contract\n";
+    text += "on the simulated cluster: " + fixed_text(simulated_->time(), 3) +
+            " s of virtual time, of which the busiest " + "node computes " + fixed_text(simulated_->busiest(), 3) +
+            " s and waits for the rest, " + fixed_text(static_cast<double>(simulated_->bytes_sent()) / 1e6, 3) +
+            " MB sent, " + std::to_string(simulated_->reads_checked()) + " reads held against the contract\n";
   }
   print(text + "model in " + directory_->model_directory().string() + "\n");
 }

@@ -55,6 +55,19 @@ class Simulate(CommandLine):
         self.assertEqual(times, sorted(times), "virtual time goes on over a resume")
         self.assertGreaterEqual(resumed["virtual_seconds"], times[-1])
 
+    def test_measured_units_cost_what_they_take_and_change_no_bit(self):
+        job = ("mf", kRatings, "--rank", "16", "--workers", "8", "--iterations", "2")
+        one = self.trained("one", *job)["result"]
+        here = self.trained("here", *job, "--simulate", "nodes:2 compute:measured delay:0us rate:1000GB")["result"]
+        far = self.trained("far", *job, "--simulate", "nodes:2 compute:measured delay:20ms")["result"]
+        for result in (here, far):
+            self.assertEqual(result["model_checksum"], one["model_checksum"])
+            self.assertGreater(result["virtual_compute_seconds"], 0)
+            self.assertLessEqual(result["virtual_compute_seconds"], result["virtual_seconds"])
+        # Either node has half of the work, and nothing but the work takes time; with a delay every clock waits for some.
+        self.assertLess(here["virtual_seconds"], 2 * here["virtual_compute_seconds"])
+        self.assertGreater(far["virtual_seconds"], far["virtual_compute_seconds"] + 0.08)
+
     def test_what_cannot_be_simulated_is_refused_with_the_way_out(self):
         for words, said in (
             (("mf", kRatings, "--solver", "als", "--simulate", "nodes:4"), "runs on one node only"),
