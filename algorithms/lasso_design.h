@@ -7,6 +7,7 @@
 // --no-standardize nothing is scaled (s_j = 1); a constant column beside an intercept counts for nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -86,6 +87,20 @@ class Design {
     const std::uint64_t begin = start_[j];
     return {row_.data() + begin, value_.empty() ? nullptr : value_.data() + begin,
             static_cast<std::size_t>(start_[j + std::size_t{1}] - begin)};
+  }
+  /// Fetch ahead, of a sparse column, what is known of it, and the first two lines of its rows and values: all of a
+  /// short one, and a longer one streams.
+  void fetch_description(std::uint32_t j) const {
+    __builtin_prefetch(&start_[j]);
+    for (const auto* array : {&mean_, &inverse_scale_, &curvature_}) __builtin_prefetch(&(*array)[j]);
+  }
+  void fetch_entries(std::uint32_t j) const {
+    constexpr std::size_t kLine = 64 / sizeof(float);
+    const ColumnView x = view(j);
+    for (std::size_t i = 0; i < std::min(x.count, 2 * kLine); i += kLine) {
+      __builtin_prefetch(x.rows + i);
+      if (x.values != nullptr) __builtin_prefetch(x.values + i);
+    }
   }
   const Kernels& kernels() const { return *kernels_; }
 

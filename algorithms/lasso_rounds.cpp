@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "algorithms/lasso_state.h"
-#include "engine/assert.h"
 
 namespace orrery::lasso {
 namespace {
@@ -18,32 +17,6 @@ std::unique_ptr<PrioritySource> make_source(const RoundsOptions& options, std::u
 }
 
 }  // namespace
-
-ColumnCorrelation::ColumnCorrelation(const Design& design) : design_(design), spread_(design.rows(), 0.0) {}
-
-/// Takes the column that is spread away and spreads another one. Cost: their entries.
-void ColumnCorrelation::spread(std::uint32_t column) const {
-  if (design_.is_dense()) {
-    std::fill(spread_.begin(), spread_.end(), 0.0);
-  } else if (spread_column_ != kNoColumn) {
-    const ColumnView before = design_.view(spread_column_);
-    for (std::size_t i = 0; i < before.count; ++i) spread_[before.rows[i]] = 0;
-  }
-  design_.kernels().add(design_.view(column), 1.0, spread_.data());
-  spread_column_ = column;
-}
-
-double ColumnCorrelation::dependence(std::uint32_t a, std::uint32_t b) const {
-  const double size = std::sqrt(design_.curvature(a) * design_.curvature(b));
-  if (!(size > 0)) return 0;
-  if (a != spread_column_) {
-    spread(a);
-  }
-  const double raw = design_.kernels().dot(design_.view(b), spread_.data()) / static_cast<double>(design_.rows());
-  const double product =
-      (raw - design_.mean(a) * design_.mean(b)) * design_.inverse_scale(a) * design_.inverse_scale(b);
-  return std::min(std::abs(product) / size, 1.0);
-}
 
 Rounds::Rounds(const Design& design, const RoundsOptions& options, WorkerId workers)
     : design_(design),

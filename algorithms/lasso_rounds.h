@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/lasso_correlation.h"
 #include "algorithms/lasso_design.h"
 #include "algorithms/lasso_gap.h"
 #include "engine/coordinate_scheduler.h"
@@ -23,25 +24,6 @@ struct RoundsOptions {
   std::size_t width = 64;
   double most_correlation = 0.1;
   std::uint64_t seed = 1;
-};
-
-/// The absolute correlation of columns, computed when it is asked for. Cost: both columns; only the second one when the
-/// first is that of the last call, as it is while a candidate is held against all others.
-class ColumnCorrelation final : public CoordinateModel {
- public:
-  explicit ColumnCorrelation(const Design& design);
-  std::uint32_t coordinates() const override { return design_.columns(); }
-  double dependence(std::uint32_t a, std::uint32_t b) const override;
-  std::uint64_t cost(std::uint32_t coordinate) const override { return design_.length(coordinate) + 1; }
-
- private:
-  static constexpr std::uint32_t kNoColumn = ~std::uint32_t{0};
-
-  void spread(std::uint32_t column) const;
-
-  const Design& design_;
-  mutable std::vector<double> spread_;  ///< column `spread_column_` by row
-  mutable std::uint32_t spread_column_ = kNoColumn;
 };
 
 class Rounds {

@@ -9,35 +9,76 @@
 
 namespace orrery {
 
-SumTree::SumTree(std::uint32_t count, double weight) : count_(count) {
+namespace {
+
+/// Asks for the dependence of every pair.
+class PairFilter final : public DependenceFilter {
+ public:
+  PairFilter(const CoordinateModel& model, double most) : model_(model), most_(most) {}
+  bool is_free(std::uint32_t candidate) override {
+    return std::none_of(under_way_.begin(), under_way_.end(),
+                        [&](std::uint32_t other) { return model_.dependence(candidate, other) >= most_; });
+  }
+  void take(std::uint32_t coordinate) override { under_way_.push_back(coordinate); }
+  void keep(std::span<const std::uint32_t> under_way) override {
+    under_way_.assign(under_way.begin(), under_way.end());
+  }
+
+ private:
+  const CoordinateModel& model_;
+  const double most_;
+  std::vector<std::uint32_t> under_way_;
+};
+
+}  // namespace
+
+std::unique_ptr<DependenceFilter> CoordinateModel::filter(double most_dependence) const {
+  return std::make_unique<PairFilter>(*this, most_dependence);
+}
+
+SumTree::SumTree(std::uint32_t count, double weight) : weights_(count, weight) {
   ORRERY_CHECK(count >= 1 && weight >= 0);
-  while (leaves_ < count) leaves_ *= 2;
-  sums_.assign(2 * leaves_, 0.0);
-  std::fill_n(sums_.begin() + static_cast<std::ptrdiff_t>(leaves_), count, weight);
-  for (std::size_t k = leaves_ - 1; k >= 1; --k) sums_[k] = sums_[2 * k] + sums_[2 * k + 1];
+  std::size_t nodes = count;
+  do {
+    nodes = (nodes + kChildren - 1) / kChildren;
+    levels_.emplace_back(nodes);
+    for (std::size_t node = 0; node < nodes; ++node) fill(levels_.size() - 1, node);
+  } while (nodes > 1);
+}
+
+/// Adds up the children of a node.
+void SumTree::fill(std::size_t level, std::size_t node) {
+  const std::size_t children = level == 0 ? weights_.size() : levels_[level - 1].size();
+  const std::size_t first = node * kChildren, last = std::min(children, first + kChildren);
+  Node& sums = levels_[level][node];
+  double sum = 0;
+  std::size_t k = 0;
+  for (std::size_t child = first; child < last; ++child) {
+    sum += level == 0 ? weights_[child] : levels_[level - 1][child].back();
+    sums[k++] = sum;
+  }
+  for (; k < kChildren; ++k) sums[k] = sum;
 }
 
 void SumTree::set(std::uint32_t index, double weight) {
-  ORRERY_HEAVY_CHECK(index < count_ && weight >= 0);
-  std::size_t k = leaves_ + index;
-  sums_[k] = weight;
-  while (k > 1) {
-    k /= 2;
-    sums_[k] = sums_[2 * k] + sums_[2 * k + 1];
-  }
+  ORRERY_HEAVY_CHECK(index < count() && weight >= 0);
+  weights_[index] = weight;
+  std::size_t node = index;
+  for (std::size_t level = 0; level < levels_.size(); ++level) fill(level, node /= kChildren);
 }
 
 std::uint32_t SumTree::find(double point) const {
-  std::size_t k = 1;
-  while (k < leaves_) {
-    k *= 2;
-    // Rounding may leave the point at the end of a subtree of weight 0, where there is nothing to find.
-    if (point >= sums_[k] && sums_[k + 1] > 0) {
-      point -= sums_[k];
-      ++k;
-    }
+  std::size_t at = 0;
+  for (std::size_t level = levels_.size(); level-- > 0;) {
+    const Node& sums = levels_[level][at];
+    std::size_t child = 0;
+    for (std::size_t k = 0; k + 1 < kChildren; ++k) child += point >= sums[k] ? 1 : 0;
+    // Rounding may leave the point at the end, behind which there are only weights of 0.
+    while (child > 0 && sums[child] == sums[child - 1]) --child;
+    if (child > 0) point -= sums[child - 1];
+    at = at * kChildren + child;
   }
-  return static_cast<std::uint32_t>(k - leaves_);
+  return static_cast<std::uint32_t>(at);
 }
 
 SampledSource::SampledSource(std::uint32_t coordinates, double epsilon, std::uint64_t seed)
@@ -48,13 +89,17 @@ SampledSource::SampledSource(std::uint32_t coordinates, double epsilon, std::uin
 // A coordinate that is drawn twice counts once, so there may be fewer than `count`.
 void SampledSource::draw(Clock round, std::size_t count, std::vector<std::uint32_t>& out) {
   RandomStream stream = random_.stream(round, 0);
-  const std::size_t first = out.size();
-  for (std::size_t k = 0; k < count; ++k) out.push_back(tree_.find(stream.uniform() * tree_.total()));
-  const auto begin = out.begin() + static_cast<std::ptrdiff_t>(first);
-  std::sort(begin, out.end());
-  out.erase(std::unique(begin, out.end()), out.end());
-  std::stable_sort(out.begin() + static_cast<std::ptrdiff_t>(first), out.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return tree_.weight(a) > tree_.weight(b); });
+  drawn_.clear();
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::uint32_t coordinate = tree_.find(stream.uniform() * tree_.total());
+    drawn_.push_back({tree_.weight(coordinate), coordinate});
+  }
+  std::sort(drawn_.begin(), drawn_.end(), [](const Drawn& a, const Drawn& b) {
+    return a.weight > b.weight || (a.weight == b.weight && a.coordinate < b.coordinate);
+  });
+  const auto last = std::unique(drawn_.begin(), drawn_.end(),
+                                [](const Drawn& a, const Drawn& b) { return a.coordinate == b.coordinate; });
+  std::for_each(drawn_.begin(), last, [&](const Drawn& drawn) { out.push_back(drawn.coordinate); });
 }
 
 void SampledSource::told(std::uint32_t coordinate, double change) { tree_.set(coordinate, change * change + epsilon_); }
@@ -147,37 +192,37 @@ void DynamicSource::load(WireReader& in) {
 
 CoordinateScheduler::CoordinateScheduler(const CoordinateModel& model, PrioritySource& source,
                                          CoordinateSchedulerOptions options)
-    : model_(model), source_(source), options_(options), place_(model.coordinates(), Place::nowhere) {
+    : model_(model),
+      source_(source),
+      options_(options),
+      filter_(model.filter(options.most_dependence)),
+      place_(model.coordinates(), Place::nowhere) {
   ORRERY_CHECK(options.width >= 1 && options.most_dependence > 0);
 }
 
-bool CoordinateScheduler::is_free(std::uint32_t candidate, std::span<const std::uint32_t> taken) const {
-  const auto depends = [&](std::uint32_t other) {
-    return model_.dependence(candidate, other) >= options_.most_dependence;
-  };
-  if (std::any_of(taken.begin(), taken.end(), depends)) return false;
-  return std::none_of(rounds_.begin(), rounds_.end(),
-                      [&](const auto& round) { return std::any_of(round.begin(), round.end(), depends); });
-}
-
 void CoordinateScheduler::pick(Clock round, std::span<std::vector<std::uint32_t>> bins) {
-  std::vector<std::uint32_t> candidates = std::exchange(put_off_, {}), taken;
-  for (const std::uint32_t candidate : candidates) place_[candidate] = Place::nowhere;
-  if (candidates.size() < options_.width) source_.draw(round, options_.width - candidates.size(), candidates);
-  std::vector<std::uint64_t> costs;
-  for (const std::uint32_t candidate : candidates) {
+  candidates_.swap(put_off_);
+  put_off_.clear();
+  for (const std::uint32_t candidate : candidates_) place_[candidate] = Place::nowhere;
+  if (candidates_.size() < options_.width) source_.draw(round, options_.width - candidates_.size(), candidates_);
+  filter_->expect(candidates_);
+  std::vector<std::uint32_t> taken;
+  costs_.clear();
+  for (const std::uint32_t candidate : candidates_) {
     if (place_[candidate] != Place::nowhere) continue;
-    if (!is_free(candidate, taken)) {
+    if (!filter_->is_free(candidate)) {
       ++dropped_;
       place_[candidate] = Place::put_off;
       put_off_.push_back(candidate);
       continue;
     }
     place_[candidate] = Place::under_way;
+    filter_->take(candidate);
     taken.push_back(candidate);
-    costs.push_back(model_.cost(candidate));
+    costs_.push_back(model_.cost(candidate));
   }
-  pack_longest_first(taken, costs, bins);
+  candidates_.clear();
+  pack_longest_first(taken, costs_, bins);
   rounds_.push_back(std::move(taken));
 }
 
@@ -185,6 +230,9 @@ void CoordinateScheduler::pulled() {
   ORRERY_CHECK(!rounds_.empty());
   for (const std::uint32_t coordinate : rounds_.front()) place_[coordinate] = Place::nowhere;
   rounds_.pop_front();
+  std::vector<std::uint32_t> under_way;
+  for (const auto& round : rounds_) under_way.insert(under_way.end(), round.begin(), round.end());
+  filter_->keep(under_way);
 }
 
 void CoordinateScheduler::save(Bytes& out) const {

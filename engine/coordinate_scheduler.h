@@ -11,6 +11,7 @@
 // every node picks the same.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -24,6 +25,20 @@
 
 namespace orrery {
 
+/// Knows the coordinates that are under way, and tells who may join them. Called by one thread at a time.
+class DependenceFilter {
+ public:
+  virtual ~DependenceFilter() = default;
+  /// These will be asked for next: their memory may be fetched ahead.
+  virtual void expect(std::span<const std::uint32_t> /*candidates*/) {}
+  /// Whether the candidate depends on none of those under way by the bound or more.
+  virtual bool is_free(std::uint32_t candidate) = 0;
+  /// A coordinate that was found free is under way now.
+  virtual void take(std::uint32_t coordinate) = 0;
+  /// Only these are under way any more.
+  virtual void keep(std::span<const std::uint32_t> under_way) = 0;
+};
+
 /// What the scheduler asks of an algorithm. Functions of the coordinates alone, called by one thread at a time.
 class CoordinateModel {
  public:
@@ -33,6 +48,9 @@ class CoordinateModel {
   virtual double dependence(std::uint32_t a, std::uint32_t b) const = 0;
   /// What moving it costs, > 0, in any unit.
   virtual std::uint64_t cost(std::uint32_t coordinate) const = 0;
+  /// A filter by dependence(), with nothing under way; it borrows the model. This one asks for every pair. Override it
+  /// where one look tells which others a candidate has anything to do with.
+  virtual std::unique_ptr<DependenceFilter> filter(double most_dependence) const;
 };
 
 /// Where candidates come from.
@@ -48,23 +66,28 @@ class PrioritySource {
   virtual void load(WireReader& in) = 0;
 };
 
-/// Weights of which single ones change and one is drawn with a probability in proportion, both in O(log n). Sums are
-/// recomputed from their parts on the way up, so they do not drift.
+/// Weights of which single ones change and one is drawn with a probability in proportion, both in O(log n). A node has
+/// eight children, whose running sums are a line of the cache; they are recomputed from their parts on the way up, so
+/// they do not drift.
 class SumTree {
  public:
   /// Every weight is `weight` >= 0.
   SumTree(std::uint32_t count, double weight);
   void set(std::uint32_t index, double weight);
-  std::uint32_t count() const { return count_; }
-  double weight(std::uint32_t index) const { return sums_[leaves_ + index]; }
-  double total() const { return sums_[1]; }
+  std::uint32_t count() const { return static_cast<std::uint32_t>(weights_.size()); }
+  double weight(std::uint32_t index) const { return weights_[index]; }
+  double total() const { return levels_.back()[0].back(); }
   /// The index at which the running sum of weights passes `point`, in [0, total()).
   std::uint32_t find(double point) const;
 
  private:
-  std::size_t leaves_ = 1;
-  std::uint32_t count_;
-  std::vector<double> sums_;  ///< node k has children 2k and 2k + 1
+  static constexpr std::size_t kChildren = 8;
+  using Node = std::array<double, kChildren>;  ///< sums of the children up to each
+
+  void fill(std::size_t level, std::size_t node);
+
+  std::vector<double> weights_;
+  std::vector<std::vector<Node>> levels_;  ///< from the weights up to the root
 };
 
 /// p ∝ (last change)² + epsilon; every coordinate counts as much moved until it was tried.
@@ -78,9 +101,15 @@ class SampledSource final : public PrioritySource {
   const SumTree& weights() const { return tree_; }
 
  private:
+  struct Drawn {
+    double weight;
+    std::uint32_t coordinate;
+  };
+
   SumTree tree_;
   double epsilon_;
   Random random_;
+  std::vector<Drawn> drawn_;
 };
 
 /// All coordinates in turn: ascending, or in an order drawn anew for every pass. A contrast.
@@ -134,7 +163,7 @@ class CoordinateScheduler {
   CoordinateScheduler(const CoordinateModel& model, PrioritySource& source, CoordinateSchedulerOptions options);
 
   /// Fills the bins with the round's coordinates; there may be none when all that were drawn depend on what is under
-  /// way. Cost: the draws, and a dependence for each candidate and coordinate under way.
+  /// way. Cost: the draws, and the model's filter for each candidate.
   void pick(Clock round, std::span<std::vector<std::uint32_t>> bins);
   /// The oldest round under way is committed. Tell the source of its changes before.
   void pulled();
@@ -149,14 +178,14 @@ class CoordinateScheduler {
  private:
   enum class Place : std::uint8_t { nowhere, put_off, under_way };
 
-  bool is_free(std::uint32_t candidate, std::span<const std::uint32_t> taken) const;
-
   const CoordinateModel& model_;
   PrioritySource& source_;
   CoordinateSchedulerOptions options_;
+  std::unique_ptr<DependenceFilter> filter_;
   std::deque<std::vector<std::uint32_t>> rounds_;  ///< under way, oldest first
   std::vector<Place> place_;                       ///< by coordinate
-  std::vector<std::uint32_t> put_off_;
+  std::vector<std::uint32_t> put_off_, candidates_;
+  std::vector<std::uint64_t> costs_;
   std::uint64_t dropped_ = 0;
 };
 

@@ -528,29 +528,6 @@ TEST_F(LassoTest, rounds_of_one_coordinate_are_serial_coordinate_descent) {
   }
 }
 
-TEST_F(LassoTest, dependence_is_the_correlation_of_the_columns) {
-  for (const double filled : {1.0, 0.15}) {
-    lasso::Oracle oracle = make({70, 12, filled, 0.5, 2});
-    for (auto& row : oracle.x) {
-      row[4] = 3;
-      row[7] = -row[6];
-    }
-    write_rows("rows", oracle);
-    Engine engine(job().engine);
-    const SparseData data = read_labelled_rows(path("rows"), "", "", engine);
-    const lasso::Design design(data.rows, true, true, lasso::kernels(engine.simd()), serial_for);
-    const lasso::ColumnCorrelation correlation(design);
-    for (std::uint32_t a = 0; a < 12; ++a) {
-      for (std::uint32_t b = 0; b < 12; ++b) {
-        const std::vector<double> left = oracle.standardised(a), right = oracle.standardised(b);
-        double product = 0;
-        for (std::size_t i = 0; i < left.size(); ++i) product += left[i] * right[i] / static_cast<double>(left.size());
-        EXPECT_NEAR(correlation.dependence(a, b), std::abs(product), 1e-9) << a << ' ' << b;
-      }
-    }
-  }
-}
-
 TEST_F(LassoTest, contradictory_options_are_refused) {
   write_rows({20, 3});
   EXPECT_THROW(train_model(job({{"lambda", "0.1"}, {"path", "5"}})), Error);

@@ -147,6 +147,29 @@ TEST(CoordinateSchedulerTest, draws_follow_the_weights) {
   EXPECT_LT(chi_square, (cells - 1) + 5 * std::sqrt(2.0 * (cells - 1)));
 }
 
+TEST(CoordinateSchedulerTest, the_tree_finds_what_a_running_sum_finds) {
+  const Random random(8, Purpose::test);
+  for (const std::uint32_t count : {1U, 7U, 8U, 9U, 64U, 65U, 513U, 4097U}) {
+    SumTree tree(count, 0.5);
+    std::vector<std::uint32_t> weights(count, 1);  // in halves, so that sums are exact and drift would show
+    for (std::uint64_t change = 0; change < 3000; ++change) {
+      const auto k = static_cast<std::uint32_t>(random.below(count, 0, change));
+      weights[k] = random.below(3, 1, change) == 0 ? 0 : static_cast<std::uint32_t>(random.below(1000, 2, change));
+      tree.set(k, 0.5 * weights[k]);
+    }
+    double sum = 0;
+    for (std::uint32_t k = 0; k < count; ++k) {
+      EXPECT_EQ(tree.weight(k), 0.5 * weights[k]);
+      if (weights[k] == 0) continue;
+      EXPECT_EQ(tree.find(sum), k) << count;
+      EXPECT_EQ(tree.find(sum + 0.5 * weights[k] - 0.25), k) << count;
+      sum += 0.5 * weights[k];
+    }
+    EXPECT_EQ(tree.total(), sum);
+    if (sum > 0) EXPECT_GT(tree.weight(tree.find(sum)), 0) << count;  // where rounding may put a point
+  }
+}
+
 TEST(CoordinateSchedulerTest, sampled_candidates_are_drawn_by_their_last_change_squared) {
   constexpr std::uint32_t kCount = 12;
   constexpr double kEpsilon = 1e-3;
