@@ -117,7 +117,7 @@ SparseData read_labelled_rows(const std::string& path, const std::string& format
     throw usage_error("--format: expected svmlight, csv or npy, got " + std::string{format_name(kind)});
   }
   if (data.rows.column_count > static_cast<std::uint32_t>(std::numeric_limits<std::int32_t>::max())) {
-    throw usage_error(path + ": expected at most 2147483647 columns, got " + std::to_string(data.rows.column_count));
+    throw data_error(path, "expected at most 2147483647 columns, got " + std::to_string(data.rows.column_count));
   }
   for (const std::string& warning : data.warnings) engine.warn(warning);
   return data;

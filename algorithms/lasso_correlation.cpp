@@ -22,9 +22,9 @@ class SharedRowsFilter final : public DependenceFilter {
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   struct Entry {
-    std::uint32_t row, column;  ///< column: its place in `columns_`
-    float value;
-    std::uint32_t older;  ///< of the same row
+    std::uint32_t row = 0, column = 0;  ///< column: its place in `columns_`
+    float value = 0;
+    std::uint32_t older = kNone;  ///< of the same row
   };
   /// What a correlation is made of beside the product of raw values.
   struct Column {
@@ -92,10 +92,12 @@ void SharedRowsFilter::take(std::uint32_t j) {
   products_.push_back(0);
   largest_offset_ = std::max(largest_offset_, columns_.back().offset());
   const ColumnView x = design_.view(j);
+  const std::size_t first = entries_.size();
+  entries_.resize(first + x.count);
   for (std::size_t i = 0; i < x.count; ++i) {
     std::uint32_t& newest = newest_[x.rows[i]];
-    entries_.push_back({x.rows[i], place, x.values == nullptr ? 1.0F : x.values[i], newest});
-    newest = static_cast<std::uint32_t>(entries_.size() - 1);
+    entries_[first + i] = {x.rows[i], place, x.values == nullptr ? 1.0F : x.values[i], newest};
+    newest = static_cast<std::uint32_t>(first + i);
   }
 }
 

@@ -124,6 +124,7 @@ class Lasso(CommandLine):
     def test_bad_requests_are_refused_by_name(self):
         table = self.write("t.csv", "a,b\n1,0\n2,1\n")
         words_as_labels = self.write("bad.svm", "1 1:1\nred 1:1\n")
+        too_wide = self.write("wide.svm", "1 1:1\n2 3000000000:1\n")
         for data, words, code, text in ((self.data, ("--lambda", "-1"), USAGE, "lambda"),
                                         (self.data, ("--lambda", "0.1", "--path", "5"), USAGE, "--path"),
                                         (self.data, ("--l1-ratio", "2"), USAGE, "l1-ratio"),
@@ -132,7 +133,8 @@ class Lasso(CommandLine):
                                         (self.data, ("--cv", "601"), USAGE, "600"),
                                         (self.data, ("--staleness", "1"), USAGE, "--consistency bsp"),
                                         (self.data, ("--schedule", "rotation"), USAGE, "scheduled"),
-                                        (table, (), USAGE, "--label"), (words_as_labels, (), DATA, "red")):
+                                        (table, (), USAGE, "--label"), (words_as_labels, (), DATA, "red"),
+                                        (too_wide, (), DATA, "at most 2147483647 columns")):
             with self.subTest(words=words, data=data.name):
                 done = self.lasso("bad", *words, data=data, expect=code)
                 self.assertIn(text, done.stderr)
