@@ -43,7 +43,7 @@ AccessCosts measure() {
   auto slots = std::make_shared<AccessSlots>(2 * kRecords);
   for (const std::uint32_t row : order) slots->enter(2 * row);
   UpdateRecords<float> records(kWidth, kWidth, std::pmr::get_default_resource());
-  records.follow(slots);
+  records.follow(slots, false);
   records.begin(0);
   const auto layout = records.layout();
   volatile std::uint64_t sink = 0;  // what is measured must not be left out
@@ -56,8 +56,8 @@ AccessCosts measure() {
     });
   };
   costs.lookup = sum_of([&](std::uint32_t i) { return slots->find(2 * order[i]); });
-  costs.visit = sum_of([&](std::uint32_t i) { return layout.touched(order[i]).added; });
-  costs.walk = sum_of([&](std::uint32_t i) { return layout.touched(i).added; });
+  costs.visit = sum_of([&](std::uint32_t i) { return layout.touched(order[i]).clock; });
+  costs.walk = sum_of([&](std::uint32_t i) { return layout.touched(i).clock; });
   std::array<float, 4096> sum{}, other{};
   other.fill(1.0F);
   costs.add = nanoseconds_each(sum.size(), [&] {

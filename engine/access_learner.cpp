@@ -14,7 +14,8 @@ bool AccessLearner::repeats() {
   const std::uint64_t adds = counts_.adds - adds_before_;
   adds_before_ += adds;
   poor_plans_ = plan_ != nullptr && 2 * misses_since_ > adds ? poor_plans_ + 1 : 0;
-  return poor_plans_ < kPoorPlans || planned() < table_rows_ / 2;
+  const bool comes_back = poor_plans_ < kPoorPlans || planned() < table_rows_ / 2;
+  return comes_back && planned() + missed_.size() <= AccessSlots::kMost;
 }
 
 // A worker that touches most rows, often, is better off with a record of every row than with a look-up for each access

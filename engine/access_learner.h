@@ -63,10 +63,30 @@ class AccessLearner {
     ++counts_.misses;
   }
 
-  /// The clock is over, in which the adds to these rows missed.
-  void note_missed(std::span<const std::uint32_t> rows) {
+  /// The clock is over, in which so many rows of the plan were touched and the adds to these rows missed.
+  void note_clock(std::size_t touched, std::span<const std::uint32_t> missed) {
     ++clocks_;
-    if (is_on_) missed_.insert(missed_.end(), rows.begin(), rows.end());
+    ++clocks_since_;
+    touched_since_ += touched + missed.size();
+    if (is_on_) missed_.insert(missed_.end(), missed.begin(), missed.end());
+  }
+  /// Had the values of rows better stand side by side (UpdateRecords)? `now`: do they, which is changed only for much;
+  /// `record_bytes`: of a row with its values at its slot. They had, measured, if clocks touch few of the plan's rows,
+  /// or touch a row about once and it takes more than a cache line: then the lines count. Else the further load of
+  /// every access does.
+  bool prefers_side_by_side(bool now, std::size_t record_bytes) const noexcept {
+    if (touched_since_ == 0) return now;
+    const std::uint64_t all = planned() * clocks_since_;
+    const std::uint64_t adds = 4 * (counts_.adds - adds_before_arranged_);
+    return 4 * touched_since_ < (now ? 3 : 2) * all ||
+           (record_bytes > kCacheLine && adds < (now ? 12 : 8) * touched_since_);
+  }
+  /// Has that been seen for long enough to arrange them anew?
+  bool has_seen_enough() const noexcept { return clocks_since_ >= kEnoughClocks; }
+  /// From now on others count.
+  void arranged() noexcept {
+    clocks_since_ = touched_since_ = 0;
+    adds_before_arranged_ = counts_.adds;
   }
 
   /// Have so many adds missed since the plan was made that a longer one pays? It costs about as much as a quarter as
@@ -93,6 +113,9 @@ class AccessLearner {
   }
 
  private:
+  static constexpr std::uint64_t kEnoughClocks = 8;
+  static constexpr std::size_t kCacheLine = 64;
+
   bool repeats();
   bool replicates(std::uint32_t rows) const;
   std::shared_ptr<AccessSlots> everything() const;
@@ -108,6 +131,8 @@ class AccessLearner {
   std::uint64_t adds_before_ = 0;  ///< when the plan was made
   std::uint64_t along_ = 0;        ///< accesses that came along streams
   std::uint64_t clocks_ = 0;
+  std::uint64_t clocks_since_ = 0, touched_since_ = 0;  ///< clocks, and rows of each, since they were arranged
+  std::uint64_t adds_before_arranged_ = 0;
   unsigned poor_plans_ = 0;  ///< in a row, of which most adds missed
   AccessCounts counts_;
 };

@@ -17,6 +17,8 @@ namespace orrery {
 class AccessSlots {
  public:
   static constexpr std::uint32_t kNone = RowIndex::kNone;
+  /// Rows of a plan.
+  static constexpr std::uint32_t kMost = std::uint32_t{1} << 30;
 
   /// For a table of `rows`. `memory` must outlive it.
   explicit AccessSlots(std::uint32_t rows, std::pmr::memory_resource* memory = std::pmr::get_default_resource())
@@ -35,6 +37,7 @@ class AccessSlots {
 
   std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(rows_.size()); }
   std::uint32_t row(std::uint32_t slot) const noexcept { return rows_[slot]; }
+  std::uint32_t table_rows() const noexcept { return table_rows_; }
   /// It has every row of the table, each at the slot of its number.
   bool is_whole() const noexcept { return is_whole_; }
   /// The slot of a row, or kNone. Cost: two loads, of which one is of a short array; none when it is whole.

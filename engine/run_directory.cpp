@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <initializer_list>
 #include <system_error>
 #include <utility>
 
@@ -19,6 +19,11 @@ namespace orrery {
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr std::string_view kLock = ".lock";
+// run.json goes last: a crash while these are removed leaves a directory that still counts as a run, not one without a
+// record.
+constexpr std::array<std::string_view, 4> kWritten = {"model", "checkpoint", "metrics.jsonl", "run.json"};
 
 bool is_there(const fs::path& path) {
   std::error_code error;
@@ -43,7 +48,7 @@ RunDirectory::RunDirectory(fs::path path, ExistingRun existing) : path_(std::mov
     check_existing();
   } catch (const Error&) {
     std::error_code ignored;  // the error under way is the one to report
-    fs::remove(path_ / ".lock", ignored);
+    fs::remove(path_ / kLock, ignored);
     ::close(lock_);
     throw;
   }
@@ -51,7 +56,7 @@ RunDirectory::RunDirectory(fs::path path, ExistingRun existing) : path_(std::mov
 
 RunDirectory::~RunDirectory() {
   std::error_code ignored;  // tidying up: what stays is an empty file or an empty directory
-  fs::remove(path_ / ".lock", ignored);
+  fs::remove(path_ / kLock, ignored);
   ::close(lock_);
   if (topmost_made_.empty()) return;
   for (fs::path made = path_;; made = made.parent_path()) {
@@ -71,7 +76,7 @@ void RunDirectory::make_directory() {
 }
 
 void RunDirectory::take_lock() {
-  const fs::path file = path_ / ".lock";
+  const fs::path file = path_ / kLock;
   for (;;) {
     lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (lock_ < 0) throw output_error(path_.string(), errno);
@@ -137,14 +142,19 @@ void RunDirectory::check_existing() {
 
 bool RunDirectory::holds_remains() const { return existing_ == ExistingRun::refuse && is_there(record_file()); }
 
+bool RunDirectory::writes(std::string_view name) {
+  return name == kLock || std::find(kWritten.begin(), kWritten.end(), name) != kWritten.end();
+}
+
 std::size_t RunDirectory::begin() {
   if (existing_ == ExistingRun::overwrite || holds_remains()) {
-    // run.json goes last: a crash on the way leaves a directory that still counts as a run, not one without a record.
-    for (const char* name : {"model", "checkpoint", "metrics.jsonl", "plan.bin", "report.html", "run.json"}) {
+    const auto remove = [&](std::string_view name) {
       std::error_code error;
       fs::remove_all(path_ / name, error);
       if (error) throw output_error((path_ / name).string(), error.value());
-    }
+    };
+    for (const std::string_view name : {"plan.bin", "report.html"}) remove(name);
+    for (const std::string_view name : kWritten) remove(name);
   }
   return remove_orphans(path_) + remove_orphans(checkpoint_directory());
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "engine/run_record.h"
 
@@ -38,6 +39,8 @@ class RunDirectory {
   /// Before begin(): will it remove what a run left that was not asked for, because it came to nothing?
   bool holds_remains() const;
 
+  /// Is that the name of a file or directory in it that every run writes?
+  static bool writes(std::string_view name);
   const std::filesystem::path& path() const noexcept { return path_; }
   std::filesystem::path record_file() const { return path_ / "run.json"; }
   std::filesystem::path metrics_file() const { return path_ / "metrics.jsonl"; }

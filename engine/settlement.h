@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -39,7 +40,8 @@ class Settlement {
         first_worker_(map.first_worker(map.this_node())),
         rows_(rows),
         width_(update_width),
-        views_(std::move(views)) {}
+        views_(std::move(views)),
+        first_link_(views_.size()) {}
 
   /// Workers have plans: rows that they add to are known.
   bool is_planned() const noexcept { return !writers_.empty(); }
@@ -51,31 +53,28 @@ class Settlement {
     tree_.arrive(worker, [&](WorkerId left, WorkerId right) { batch_of(left).merge(batch_of(right)); });
   }
 
-  /// Planned, one node: begins the settlement of a clock with what is outside plans. apply(row, sum) gets the sum of
-  /// all workers for a row. @return in how many parts settle() may do the rest.
-  template <class Apply>
-  std::size_t begin(Clock clock, Apply&& apply) {
-    settle_unplanned(clock, {0, views_.size()}, apply);
-    const Epoch epoch = UpdateRecords<T>::epoch_of(clock);
-    std::size_t added = 0;
-    for (const WorkerView<T>* view : views_) added += view->records().added(epoch).size();
-    // Whole plans lie in the order of rows; others do not. Who visits looks for the row's first writer, too.
+  /// Planned, one node: begins the settlement of a clock. @return in how many parts settle() may do it.
+  std::size_t begin(Clock clock) {
+    const std::size_t touched = number_touched(UpdateRecords<T>::epoch_of(clock), {0, views_.size()});
+    // Whole plans lie in the order of rows; others do not.
     const double walking = static_cast<double>(writers_.size()) * (are_whole_ ? costs_.walk : costs_.visit);
-    const double visiting = 2 * static_cast<double>(added) * costs_.visit;
-    walks_rows_ = walking <= visiting;
-    const double all = std::min(walking, visiting) + static_cast<double>(added * width_) * costs_.add;
-    return std::clamp<std::size_t>(static_cast<std::size_t>(all / kNanosecondsOfPart), 1,
-                                   walks_rows_ ? kMostParts : views_.size());
+    const double linking = kVisitsOfLink * static_cast<double>(touched) * costs_.visit;
+    walks_rows_ = walking <= linking;
+    const double all = (walks_rows_ ? walking : linking) + static_cast<double>(touched * width_) * costs_.add;
+    // Who links passes over all that was touched for its part of the rows.
+    const double in_vain = walks_rows_ ? 0 : 4 * static_cast<double>(touched) * costs_.walk;
+    const auto parts = static_cast<std::size_t>(all / std::max(kNanosecondsOfPart, in_vain));
+    return std::clamp<std::size_t>(parts, 1, kMostParts);
   }
-  /// Calls apply(row, sum) for what planned workers added. Parts may overlap.
+  /// Calls apply(row, sum) for what was added. Parts may overlap.
   template <class Apply>
   void settle(Clock clock, std::size_t part, std::size_t parts, Apply&& apply) {
     const Epoch epoch = UpdateRecords<T>::epoch_of(clock);
+    const Range rows{writers_.first_row(part, parts), writers_.first_row(part + 1, parts)};
     if (walks_rows_) {
-      settle_rows(epoch, {writers_.first_row(part, parts), writers_.first_row(part + 1, parts)}, apply);
+      settle_rows(epoch, rows, apply);
     } else {
-      settle_added(epoch, {0, views_.size()}, {views_.size() * part / parts, views_.size() * (part + 1) / parts},
-                   apply);
+      settle_touched(epoch, {0, views_.size()}, rows, apply);
     }
   }
 
@@ -96,6 +95,8 @@ class Settlement {
   /// Between clocks: workers follow these plans, by view.
   void follow(std::vector<std::shared_ptr<const AccessSlots>> plans) {
     writers_.build(rows_, plans);
+    links_.resize(std::max(links_.size(), writers_.size()));
+    if (is_planned()) chains_.resize(rows_);
     are_whole_ = std::all_of(plans.begin(), plans.end(), [](const auto& plan) { return plan && plan->is_whole(); });
     for (std::size_t v = 0; v < plans.size(); ++v) {
       if (plans[v] != views_[v]->learner().plan()) views_[v]->follow(std::move(plans[v]));
@@ -112,6 +113,7 @@ class Settlement {
 
  private:
   using Epoch = typename UpdateRecords<T>::Epoch;
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   struct Range {
     std::size_t first, last;
   };
@@ -121,86 +123,114 @@ class Settlement {
     T* sum;
   };
   using Contributions = std::vector<Contribution>;
+  /// Those of a row that are known so far, in the order of views, as positions in links_.
+  struct Chain {
+    std::uint32_t settlement = 0;
+    std::uint32_t first = 0, last = 0;
+    std::uint32_t next_row = kNone;
+  };
+  struct Link {
+    std::uint32_t view;
+    std::uint32_t next;
+    T* sum;
+  };
   static constexpr double kNanosecondsOfPart = 1e4;  // a unit costs about a microsecond to start
   static constexpr std::size_t kMostParts = 64;
+  static constexpr double kVisitsOfLink = 3;  // its row, the row's chain, and the sum
 
   UpdateBatch<T>& batch_of(WorkerId worker) { return views_[worker - first_worker_]->unplanned(); }
 
   template <class Apply>
   void settle_rows(Epoch epoch, Range rows, Apply&& apply) {
     Contributions sums;
+    for (std::size_t v = 0; v < views_.size(); ++v) {
+      link_unplanned(v, first_link_[v] + touched_in_plan(v, epoch), rows);
+    }
     for (std::size_t row = rows.first; row < rows.last; ++row) {
-      gather(static_cast<std::uint32_t>(row), epoch, {0, views_.size()}, sums);
+      gather(static_cast<std::uint32_t>(row), epoch, sums);
       if (!sums.empty()) apply(static_cast<std::uint32_t>(row), add_up(sums));
     }
   }
 
-  /// Rows that `among` added to and whose first contributor in `range` is one of those.
-  template <class Apply>
-  void settle_added(Epoch epoch, Range range, Range among, Apply&& apply) {
-    Contributions sums;
-    for (std::size_t v = among.first; v < among.last; ++v) {
-      const UpdateRecords<T>& records = views_[v]->records();
-      for (const std::uint32_t slot : records.added(epoch)) {
-        const std::uint32_t row = records.plan()->row(slot);
-        if (!is_first(row, epoch, range, v)) continue;
-        gather(row, epoch, range, sums);
-        if (!sums.empty()) apply(row, add_up(sums));  // else it was added up with what is outside plans
-      }
-    }
-  }
-
-  /// Rows that some worker in `range` added to outside its plan, with what others added to them inside theirs.
-  template <class Apply>
-  void settle_unplanned(Clock clock, Range range, Apply&& apply) {
-    const Epoch epoch = UpdateRecords<T>::epoch_of(clock);
-    Contributions sums;
+  /// Gives what every view of `range` touched, in its plan and outside, a place in links_. @return how much that is.
+  std::size_t number_touched(Epoch epoch, Range range) {
+    ++settlements_;
+    std::uint32_t all = 0;
     for (std::size_t v = range.first; v < range.last; ++v) {
-      for (const std::uint32_t row : views_[v]->unplanned().rows()) {
-        if (gather_all(row, epoch, range, sums) == v) apply(row, add_up(sums));
+      first_link_[v] = all;
+      all += static_cast<std::uint32_t>(touched_in_plan(v, epoch) + views_[v]->unplanned().rows().size());
+    }
+    if (all > links_.size()) links_.resize(all);
+    return all;
+  }
+
+  /// Those of `rows` that views of `range`, which have been numbered, added to: costs what was touched, not what is
+  /// planned.
+  template <class Apply>
+  void settle_touched(Epoch epoch, Range range, Range rows, Apply&& apply) {
+    Contributions sums;
+    for (std::uint32_t row = link(epoch, range, rows); row != kNone; row = chains_[row].next_row) {
+      sums.clear();
+      add_linked(row, sums);
+      apply(row, add_up(sums));
+    }
+  }
+  /// Links what was added to each of `rows`. @return the last row of a list of those that were added to.
+  std::uint32_t link(Epoch epoch, Range range, Range rows) {
+    std::uint32_t last_row = kNone;
+    for (std::size_t v = range.first; v < range.last; ++v) {
+      const UpdateRecords<T>& records = views_[v]->records();
+      const std::span<const std::uint32_t> slots = records.touched(epoch);
+      for (std::size_t i = 0; i < slots.size(); ++i) {
+        const std::uint32_t row = records.plan()->row(slots[i]);
+        if (row < rows.first || row >= rows.last) continue;
+        // Settled rows that were touched have a sum: the worker sees them other than the cache for that only.
+        last_row = append(static_cast<std::uint32_t>(first_link_[v] + i), v, row, records.sum_at(i), last_row);
       }
+      last_row = link_unplanned(v, first_link_[v] + slots.size(), rows, last_row);
     }
+    return last_row;
+  }
+  /// The same of what a view added outside its plan, from place `at` on.
+  std::uint32_t link_unplanned(std::size_t view, std::size_t at, Range rows, std::uint32_t last_row = kNone) {
+    UpdateBatch<T>& batch = views_[view]->unplanned();
+    for (std::size_t i = 0; i < batch.rows().size(); ++i) {
+      const std::uint32_t row = batch.rows()[i];
+      if (row < rows.first || row >= rows.last) continue;
+      last_row = append(static_cast<std::uint32_t>(at + i), view, row, batch.values(i), last_row);
+    }
+    return last_row;
+  }
+  std::uint32_t append(std::uint32_t at, std::size_t view, std::uint32_t row, T* sum, std::uint32_t last_row) {
+    links_[at] = {.view = static_cast<std::uint32_t>(view), .next = kNone, .sum = sum};
+    Chain& chain = chains_[row];
+    if (chain.settlement == settlements_) {
+      links_[chain.last].next = at;
+      chain.last = at;
+      return last_row;
+    }
+    chain = {.settlement = settlements_, .first = at, .last = at, .next_row = last_row};
+    return row;
+  }
+  std::size_t touched_in_plan(std::size_t view, Epoch epoch) const {
+    return views_[view]->records().touched(epoch).size();
   }
 
-  /// Has no view of `range` before this one, which has, added to the row? Who comes later stops at the first that did.
-  bool is_first(std::uint32_t row, Epoch epoch, Range range, std::size_t view) {
-    for (const RowWriters::Writer& writer : writers_.of(row)) {
-      if (writer.view >= view) return true;
-      if (writer.view < range.first) continue;
-      if (views_[writer.view]->records().sum_of(writer.slot, epoch) != nullptr) return false;
-    }
-    return true;
-  }
-
-  void gather(std::uint32_t row, Epoch epoch, Range range, Contributions& sums) {
+  /// What was added to a row by known writers, and by those that were linked.
+  void gather(std::uint32_t row, Epoch epoch, Contributions& sums) {
     sums.clear();
     for (const RowWriters::Writer& writer : writers_.of(row)) {
-      if (writer.view < range.first || writer.view >= range.last) continue;
       T* sum = views_[writer.view]->records().sum_of(writer.slot, epoch);
       if (sum != nullptr) sums.push_back({first_worker_ + writer.view, sum});
     }
+    if (chains_[row].settlement != settlements_) return;
+    add_linked(row, sums);
+    std::sort(sums.begin(), sums.end(), [](const auto& a, const auto& b) { return a.index < b.index; });
   }
-
-  /// The same with what is outside plans; what is inside is taken, so that gather() will not find it. @return the first
-  /// view with the row outside its plan.
-  std::size_t gather_all(std::uint32_t row, Epoch epoch, Range range, Contributions& sums) {
-    sums.clear();
-    std::size_t first = range.last;
-    for (std::size_t v = range.first; v < range.last; ++v) {
-      UpdateRecords<T>& records = views_[v]->records();
-      UpdateBatch<T>& unplanned = views_[v]->unplanned();
-      const std::uint32_t slot = records.slot_of(row);
-      if (slot != AccessSlots::kNone) {
-        T* sum = records.sum_of(slot, epoch);
-        if (sum == nullptr) continue;
-        sums.push_back({first_worker_ + v, sum});
-        records.take(slot);
-      } else if (unplanned.find(row) != UpdateBatch<T>::kNone) {
-        sums.push_back({first_worker_ + v, unplanned.at(row)});
-        first = std::min(first, v);
-      }
+  void add_linked(std::uint32_t row, Contributions& sums) const {
+    for (std::uint32_t at = chains_[row].first; at != kNone; at = links_[at].next) {
+      sums.push_back({first_worker_ + links_[at].view, links_[at].sum});
     }
-    return first;
   }
 
   /// Along the fixed tree over workers, in the leftmost place.
@@ -227,8 +257,9 @@ class Settlement {
     const std::size_t first = tree_.first_worker(at) - first_worker_;
     const Range range{first, std::min(views_.size(), first + (std::size_t{1} << at.level))};
     const auto append = [&](std::uint32_t row, const T* values) { sum.append(row, AccessSlots::kNone, values); };
-    settle_unplanned(clock, range, append);
-    settle_added(UpdateRecords<T>::epoch_of(clock), range, range, append);
+    const Epoch epoch = UpdateRecords<T>::epoch_of(clock);
+    number_touched(epoch, range);
+    settle_touched(epoch, range, {0, rows_}, append);
     return sum;
   }
 
@@ -251,8 +282,12 @@ class Settlement {
   const std::uint32_t rows_, width_;
   const Views views_;
   RowWriters writers_;
-  bool are_whole_ = false;   ///< all plans
-  bool walks_rows_ = false;  ///< so many rows were added to that looking at all is cheaper
+  std::vector<std::uint32_t> first_link_;  ///< by view
+  std::vector<Link> links_;                ///< of what was touched: worker for worker, in order
+  std::vector<Chain> chains_;              ///< by row
+  std::uint32_t settlements_ = 0;          ///< chains of other ones do not count
+  bool are_whole_ = false;                 ///< all plans
+  bool walks_rows_ = false;                ///< so many rows were touched that looking at all is cheaper
   std::map<Subtree, UpdateBatch<T>> sums_;
 };
 

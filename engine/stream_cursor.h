@@ -39,17 +39,17 @@ class StreamCursor {
   /// See Table::read().
   [[gnu::always_inline]] std::span<const T> read(std::size_t place) {
     ORRERY_HEAVY_CHECK(place < count_);
-    if (fetches_ahead_) fetch(std::min(place + kAhead, count_ - 1));
+    if (fetches_ahead_) fetch(place);
     const std::uint32_t row = rows_[place], slot = slots_[place];
     if (!is_direct_) [[unlikely]]
       return {view_.read_at(clock_, row, slot), width_};
     ++reads_;
     if (slot == kNone) return {view_.settled_unplanned(row), width_};
     const auto touched = records_.touched(slot);
-    if (touched.own == now_) return {records_.row(slot), width_};
-    if (touched.added == now_) [[unlikely]]
+    if (touched.clock != now_) return {settled_ + std::size_t{row} * width_, width_};
+    if (touched.has_own == 0) [[unlikely]]
       return {view_.make_own(row, slot), width_};
-    return {settled_ + std::size_t{row} * width_, width_};
+    return {records_.row(slot, touched), width_};
   }
 
   /// See Table::add().
@@ -58,11 +58,11 @@ class StreamCursor {
     const std::uint32_t row = rows_[place], slot = slots_[place];
     if (!is_direct_ || slot == kNone) [[unlikely]]
       return view_.add_at(row, slot, delta);
-    const bool has_own = begin_add(row, slot);
-    T* __restrict sum = records_.sum(slot);
-    T* __restrict own = records_.row(slot);
+    const auto touched = begin_add(row, slot);
+    T* __restrict sum = records_.sum(slot, touched);
+    T* __restrict own = records_.row(slot, touched);
     const T* __restrict added = delta.data();
-    if (has_own) {
+    if (touched.has_own != 0) {
       for (std::uint32_t d = 0; d < width_; ++d) {
         sum[d] += added[d];
         own[d] += added[d];
@@ -76,40 +76,47 @@ class StreamCursor {
     const std::uint32_t row = rows_[place], slot = slots_[place];
     if (!is_direct_ || slot == kNone) [[unlikely]]
       return view_.add_at(row, slot, column, delta);
-    const bool has_own = begin_add(row, slot);
-    records_.sum(slot)[column] += delta;
-    if (has_own) records_.row(slot)[column] += delta;
+    const auto touched = begin_add(row, slot);
+    records_.sum(slot, touched)[column] += delta;
+    if (touched.has_own != 0) records_.row(slot, touched)[column] += delta;
   }
 
  private:
+  using Records = UpdateRecords<T>;
   static constexpr std::uint32_t kNone = AccessSlots::kNone;
   // Far enough to hide a miss behind the arithmetic of small rows, near enough not to be evicted again.
   static constexpr std::size_t kAhead = 16;
 
-  /// @return has the worker the row as it sees it?
-  [[gnu::always_inline]] bool begin_add(std::uint32_t row, std::uint32_t slot) {
+  // Settled rows that were touched have a sum: the worker sees them other than the cache only for what it added.
+  [[gnu::always_inline]] typename Records::Touched begin_add(std::uint32_t row, std::uint32_t slot) {
     ++adds_;
-    const auto touched = records_.touched(slot);
-    if (touched.added != now_) [[unlikely]]
+    if (records_.touched(slot).clock != now_) [[unlikely]]
       view_.begin_sum(row, slot);
-    return touched.own == now_;
+    return records_.touched(slot);
   }
   void fetch(std::size_t place) const {
-    const std::uint32_t slot = slots_[place];
-    __builtin_prefetch(slot == kNone ? static_cast<const void*>(settled_ + std::size_t{rows_[place]} * width_)
-                                     : records_.of(slot));
+    const std::size_t ahead = std::min(place + kAhead, count_ - 1);
+    const std::uint32_t slot = slots_[ahead];
+    if (slot == kNone) return __builtin_prefetch(settled_ + std::size_t{rows_[ahead]} * width_);
+    if (!records_.is_side_by_side) return __builtin_prefetch(&records_.touched(slot));
+    // Its `touched` was fetched before.
+    const auto touched = records_.touched(slot);
+    __builtin_prefetch(touched.clock == now_ ? records_.row(slot, touched)
+                                             : settled_ + std::size_t{rows_[ahead]} * width_);
+    const std::uint32_t later = slots_[std::min(place + 2 * kAhead, count_ - 1)];
+    if (later != kNone) __builtin_prefetch(&records_.touched(later));
   }
 
   WorkerView<T>& view_;
   const Clock clock_;
   const bool is_direct_, fetches_ahead_;
   const std::uint32_t width_;
-  const typename UpdateRecords<T>::Epoch now_;
+  const typename Records::Epoch now_;
   const std::size_t count_;
   const std::uint32_t* const rows_;
   const std::uint32_t* const slots_;
   const T* const settled_;
-  const typename UpdateRecords<T>::Layout records_;
+  const typename Records::Layout records_;
   std::uint64_t reads_ = 0, adds_ = 0;
 };
 

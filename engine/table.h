@@ -160,7 +160,7 @@ class Table final : public TableBase {
 
   std::size_t settle_parts(Clock clock) override {
     if (!is_settled_in_parts()) return 0;
-    parts_ = settlement_->begin(clock, [&](std::uint32_t row, const T* sum) { apply_to_all(row, sum); });
+    parts_ = settlement_->begin(clock);
     return parts_;
   }
   void settle(Clock clock, std::size_t part) override {

@@ -34,6 +34,7 @@ class UpdateBatch {
   std::span<const std::uint32_t> rows() const noexcept { return touched_.rows(); }
   /// The sum for rows()[i]; `width` values.
   const T* values(std::size_t i) const noexcept { return values_.data() + i * width_; }
+  T* values(std::size_t i) noexcept { return values_.data() + i * width_; }
   /// The position of `row` in rows(), or kNone. With its slot, see TouchedRows::find().
   std::uint32_t find(std::uint32_t row) const noexcept { return touched_.find(row); }
   std::uint32_t find(std::uint32_t row, std::uint32_t slot) const noexcept { return touched_.find(row, slot); }

@@ -174,18 +174,19 @@ class WorkerView {
   const UpdateRecords<T>& records() const noexcept { return records_; }
   UpdateBatch<T>& unplanned() noexcept { return current_; }
   /// Settled: the worker has ended its clock; others' updates may be merged into its own from now on.
-  void end_settled() { learner_.note_missed(current_.rows()); }
+  void end_settled() { learner_.note_clock(records_.touched().size(), current_.rows()); }
   /// Settled: the updates have been applied, and the next clock begins.
-  void begin_settled() { current_.clear(); }
+  void begin_settled() {
+    current_.clear();
+    arrange();
+  }
   /// Follows what was learned, between clocks: no update is under way.
   void follow(std::shared_ptr<const AccessSlots> plan) {
     ORRERY_CHECK(current_.empty());
     own_.clear();
     if (plan != nullptr && plan->is_whole() && !is_whole(records_.plan())) renumbered_since_ = clock_;
-    records_.follow(plan);
-    records_.begin(std::max<Clock>(clock_, 0));
-    planned_since_ = clock_;
-    learner_.follow(std::move(plan));
+    learner_.follow(plan);
+    lay_out(std::move(plan), prefers_side_by_side());
   }
   /// The worker has ended `clock`; it goes on adding these updates itself until every version has them.
   std::shared_ptr<HandedBatch<T>> hand_over(WorkerId worker, Clock clock, NodeId homes) {
@@ -204,8 +205,27 @@ class WorkerView {
  private:
   static constexpr std::uint32_t kNone = TouchedRows::kNone;
 
+  /// Between clocks, when nothing is in the records that is still needed.
+  void lay_out(std::shared_ptr<const AccessSlots> plan, bool side_by_side) {
+    records_.follow(std::move(plan), side_by_side);
+    records_.begin(std::max<Clock>(clock_, 0));
+    planned_since_ = clock_;
+    learner_.arranged();
+  }
+  void arrange() {
+    if (!learner_.has_seen_enough() || records_.plan() == nullptr) return;
+    if (prefers_side_by_side() == records_.is_side_by_side()) {
+      learner_.arranged();
+    } else {
+      lay_out(records_.plan(), !records_.is_side_by_side());
+    }
+  }
+  bool prefers_side_by_side() const {
+    return learner_.prefers_side_by_side(records_.is_side_by_side(), records_.record_bytes());
+  }
+
   UpdateBatch<T> take_updates() {
-    learner_.note_missed(current_.rows());
+    learner_.note_clock(records_.touched().size(), current_.rows());
     std::optional<UpdateBatch<T>> spare = spare_->take();
     UpdateBatch<T> updates = spare ? std::move(*spare) : UpdateBatch<T>(rule_.update_width(), memory_);
     if (records_.plan() == nullptr) {
@@ -213,8 +233,8 @@ class WorkerView {
       return updates;
     }
     updates.follow(records_.plan());
-    for (const std::uint32_t slot : records_.added()) {
-      updates.append(records_.plan()->row(slot), slot, records_.sum(slot));
+    for (const std::uint32_t slot : records_.touched()) {
+      if (const T* sum = records_.sum(slot)) updates.append(records_.plan()->row(slot), slot, sum);
     }
     for (std::size_t i = 0; i < current_.rows().size(); ++i) {
       updates.append(current_.rows()[i], kNone, current_.values(i));
@@ -228,7 +248,11 @@ class WorkerView {
     own_.clear();
     own_values_.clear();
     if (versioned_) {  // else Table learns between clocks, for all workers together
-      if (learner_.is_due()) follow(learner_.extended());
+      if (learner_.is_due()) {
+        follow(learner_.extended());
+      } else {
+        arrange();
+      }
       // acquire: pairs with the release where a batch is applied (Table); every version from now on holds it.
       while (!pending_.empty() && pending_.front()->applied.load(std::memory_order_acquire)) pending_.pop_front();
     }
@@ -328,11 +352,11 @@ class WorkerView {
     return own != nullptr ? own : version.values();
   }
 
-  /// May a batch that some version lacks hold the row? Not if the worker added to it before all of those.
+  /// May a batch that some version lacks hold the row? Not if the worker touched it last before all of those.
   bool may_lack(std::uint32_t slot) const {
     if (pending_.empty()) return false;
     const Clock oldest = pending_.front()->clock;
-    return slot == kNone || oldest < planned_since_ || records_.added_in(slot) >= UpdateRecords<T>::epoch_of(oldest);
+    return slot == kNone || oldest < planned_since_ || records_.touched_in(slot) >= UpdateRecords<T>::epoch_of(oldest);
   }
 
   /// What the worker added to the row in this clock, or null.

@@ -57,6 +57,10 @@ int run(Words words) {
     return static_cast<int>(orrery::ErrorKind::usage);
   }
   const std::string& name = words.front();
+  if (name == "help" && words.size() > 1) {
+    const std::vector<std::string> asked{words[1], "--help"};
+    return run(asked);
+  }
   if (name == "--help" || name == "-h" || name == "help") {
     orrery::tools::print(help());
     return 0;

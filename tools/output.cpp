@@ -103,6 +103,14 @@ void write_result(const std::string& path, const std::function<void(std::ostream
   file.commit();
 }
 
+void check_not_read(const std::string& option, const std::string& file, const std::vector<std::string>& inputs) {
+  for (const std::string& input : inputs) {
+    std::error_code error;  // what is not there is no input, or is said where it is read
+    if (input.empty() || !std::filesystem::equivalent(file, input, error)) continue;
+    throw usage_error(option + ": " + file + " is what the command reads; choose another name");
+  }
+}
+
 namespace {
 
 /// As JSON spells it, but for texts, which need no quotes here.

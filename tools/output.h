@@ -30,6 +30,10 @@ void complain(std::string_view text);
 /// "-". @throws Error (output), BrokenPipe, and what `write` throws.
 void write_result(const std::string& path, const std::function<void(std::ostream&)>& write);
 
+/// @throws Error (usage) naming `option` when `file`, which it would write, is one of `inputs` (empty: none) in
+/// whatever spelling.
+void check_not_read(const std::string& option, const std::string& file, const std::vector<std::string>& inputs);
+
 /// Prints names and values: one JSON object on a line, or a line each for people. @throws as print().
 void print_values(const ValueList& values, bool json);
 

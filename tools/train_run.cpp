@@ -212,13 +212,16 @@ void TrainRun::check_plan_file() const {
   const fs::path file = options_.plan_out;
   if (file.empty()) return;
   std::error_code error;  // what cannot be looked at cannot be written either, which is said in the end
-  const fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
-  if (!fs::is_directory(folder, error)) throw output_error(file.string(), ENOENT);
-  if (!fs::exists(file, error)) return;
-  for (const std::string& input : {request_.data, options_.valid}) {
-    if (input.empty() || !fs::equivalent(file, input, error)) continue;
-    throw usage_error("--plan-out: " + file.string() + " is what the run reads; choose another name");
+  const fs::path place = fs::weakly_canonical(file, error), run = fs::weakly_canonical(options_.out, error);
+  const auto [of_run, of_file] = std::mismatch(run.begin(), run.end(), place.begin(), place.end());
+  const bool is_in_run = of_run == run.end() && of_file != place.end();
+  if (is_in_run && RunDirectory::writes(of_file->string())) {
+    throw usage_error("--plan-out: " + file.string() + " is a name that the run itself writes; choose another name");
   }
+  const bool will_be_there = is_in_run && place.parent_path() == run;
+  if (!will_be_there && !fs::is_directory(place.parent_path(), error)) throw output_error(file.string(), ENOENT);
+  if (!fs::exists(file, error)) return;
+  check_not_read("--plan-out", file, {request_.data, options_.valid, options_.init});
   if (!fs::is_regular_file(file, error)) throw usage_error("--plan-out: " + file.string() + " is no regular file");
   if (session_.overwrite) return;
   throw usage_error("--plan-out: " + file.string() + " is there; choose another name or say --overwrite");
@@ -343,7 +346,7 @@ void TrainRun::follow_plan() {
   try {
     training_.trainee->follow_plans(read_checkpoint(options_.plan_in, plan_fingerprint()).sections);
   } catch (const Error& error) {
-    throw Error(error.kind(), std::string{"--plan-in: "} + error.what());
+    throw Error(error.kind(), std::string{"--plan-in (a plan file is a checkpoint of a plan): "} + error.what());
   }
 }
 
@@ -578,6 +581,7 @@ namespace {
 
 const char* plan_reason(const AccessCounts& counts, bool is_on) {
   if (!is_on) return "--plan off: rows are found by hash";
+  if (counts.reads + counts.adds == 0) return "not accessed by any iteration of this process: nothing is planned";
   if (counts.adds == 0) return "only read: the cache is read in place";
   if (counts.replicated > 0) {
     return "rows that are added to again are found by slot; workers that touch most rows have one for every row";
@@ -601,6 +605,9 @@ std::string TrainRun::plan_json(const TrainResult& result) const {
                       {"reason", plan_reason(counts, options_.plan)}});
   }
   Json plan{{"on", options_.plan},
+            // What was accessed where and when: a rank knows of its own workers, a process of itself.
+            {"rank", nodes_.node()},
+            {"since_iteration", resume_from_ ? resume_from_->clock : 0},
             {"costs", parse_json(to_json(named(engine_->access_costs())))},
             {"tables", std::move(tables)}};
   if (result.first_iteration_seconds && result.later_iteration_seconds) {

@@ -144,6 +144,7 @@ bool TrainWords::parse(Words words, bool speaks) {
 
 void TrainWords::dump_config() {
   if (session.dump_config.empty()) return;
+  check_not_read("--dump-config", session.dump_config, {request.data, options->valid, options->init, options->plan_in});
   write_result(session.dump_config, [&](std::ostream& out) { out << config_text(request, options->params); });
 }
 

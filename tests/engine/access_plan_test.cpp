@@ -220,10 +220,15 @@ TEST(AccessPlan, streams_read_and_add_what_rows_do_under_adaptive_rules_and_stal
 }
 
 /// Worker w counts in column w what it adds to a row; the rows that it touches become more until it touches all but
-/// ten. So it knows what it must see of its own in every read, whatever others see.
+/// ten; then come clocks of a few, and again of all but ten. So it knows what it must see of its own in every read,
+/// whatever others see.
 class Spreading final : public TableProgram {
  public:
   static constexpr std::uint32_t kRows = 300;
+  static constexpr Clock kClocks = 55;
+  static std::uint32_t touched(Clock clock) {
+    return clock >= 20 && clock < 40 ? 9 : std::min(kRows - 10, 60 + 20 * static_cast<std::uint32_t>(clock));
+  }
   Spreading(Engine& engine, const WorkerMap& map)
       : TableProgram(engine, map),
         table(tables().add<std::int32_t>({.name = "rows", .rows = kRows, .width = map.workers()})),
@@ -231,8 +236,7 @@ class Spreading final : public TableProgram {
   Evaluation evaluate(Engine&, bool) override { return {}; }
   void run_unit(const WorkUnit& unit, UnitContext& context) override {
     std::vector<std::int32_t>& own = own_[unit.worker];
-    const std::uint32_t touched = std::min(kRows - 10, 60 + 20 * static_cast<std::uint32_t>(unit.clock));
-    for (std::uint32_t i = 0; i < touched; ++i) {
+    for (std::uint32_t i = 0; i < touched(unit.clock); ++i) {
       const std::uint32_t row = (i * 7 + unit.worker) % kRows;
       if (table.read(context, row)[unit.worker] != own[row]) lost = true;
       table.add(context, row, unit.worker, 1);
@@ -251,7 +255,6 @@ class Spreading final : public TableProgram {
 // are on their way.
 TEST(AccessPlan, costs_decide_how_rows_are_found_and_never_what_is_seen) {
   constexpr WorkerId kWorkers = 5;
-  constexpr Clock kClocks = 20;
   for (const Clock staleness : {0, 1, 3}) {
     std::vector<std::vector<std::int32_t>> results;
     for (const double lookup : {0.0, 1e6}) {
@@ -261,13 +264,53 @@ TEST(AccessPlan, costs_decide_how_rows_are_found_and_never_what_is_seen) {
       Spreading program(engine, WorkerMap(kWorkers, 1, 0, 2));
       DataParallelSchedule schedule(std::vector<std::uint32_t>(kWorkers, 1));
       Executor executor(engine, schedule, program, kWorkers, {});
-      executor.run(kClocks);
+      executor.run(Spreading::kClocks);
       EXPECT_FALSE(program.lost) << "staleness " << staleness << ", a look-up costs " << lookup;
       EXPECT_EQ(program.table.accesses().replicated, lookup > 0 ? kWorkers : 0);
       results.push_back(program.table.snapshot());
     }
     EXPECT_EQ(results[0], results[1]);
   }
+}
+
+// A clock of few rows had better not touch as many cache lines as the plan has rows. With many workers a record at each
+// slot once made iterations of short clocks twice as long as without a plan.
+TEST(AccessPlan, values_stand_side_by_side_while_clocks_touch_few_rows) {
+  constexpr std::uint32_t kRows = 400, kWidth = 3;
+  const Engine engine(toy::options_with(1, 0));
+  const TableSpec spec{.name = "rows", .rows = kRows, .width = kWidth};
+  const RowRule<float> rule(spec.rule, kWidth, false);
+  const DomainCache<float> cache(kRows, kWidth, 1, false, 0, engine.topology());
+  const RowHomes homes(kRows, 1);
+  WorkerView<float> view(cache, rule, spec, homes, false, {}, 0, std::pmr::get_default_resource());
+  const std::array<float, kWidth> delta{1, 2, 3};
+  Clock clock = 0;
+  const auto one_clock = [&](std::uint32_t first, std::uint32_t count) {
+    for (std::uint32_t row = first; row < first + count; ++row) view.add(clock, row, delta);
+    const UpdateRecords<float>& records = view.records();
+    std::vector<const float*> sums;
+    for (const std::uint32_t slot : records.touched()) sums.push_back(records.sum(slot));
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      EXPECT_EQ(records.plan()->row(records.touched()[i]), first + i);
+      EXPECT_EQ(std::vector<float>(sums[i], sums[i] + kWidth), std::vector<float>(delta.begin(), delta.end()));
+      if (i > 0 && records.is_side_by_side()) {
+        EXPECT_EQ(sums[i], sums[i - 1] + std::ptrdiff_t{kWidth});
+      }
+    }
+    view.end_settled();
+    view.begin_settled();
+    ++clock;
+  };
+  one_clock(0, kRows);
+  view.follow(view.learner().extended());
+  for (int i = 0; i < 20; ++i) one_clock(0, kRows);
+  EXPECT_FALSE(view.records().is_side_by_side()) << "all rows in every clock";
+  for (int i = 0; i < 20; ++i) one_clock(static_cast<std::uint32_t>(i) * 20, 20);
+  EXPECT_TRUE(view.records().is_side_by_side()) << "a twentieth";
+  for (int i = 0; i < 20; ++i) one_clock(0, kRows * 3 / 5);
+  EXPECT_TRUE(view.records().is_side_by_side()) << "not for a little more than half";
+  for (int i = 0; i < 20; ++i) one_clock(0, kRows);
+  EXPECT_FALSE(view.records().is_side_by_side());
 }
 
 TEST(AccessCosts, are_measured) {

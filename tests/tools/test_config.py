@@ -25,6 +25,16 @@ class Config(CommandLine):
         self.assertEqual(a["mf"]["rank"], 5)
         self.assertEqual(a["seed"], 42)
 
+    def test_a_config_is_not_written_over_what_is_read(self):
+        data, before = self.ratings(), self.ratings().read_bytes()
+        again = self.dir / "link"
+        again.symlink_to(data)
+        for words in ((), ("--valid", data)):
+            done = self.train(data, self.dir / "r", *words, "--dump-config", again, expect=USAGE)
+            self.assertIn("is what the command reads", done.stderr)
+            self.assertEqual(data.read_bytes(), before)
+            self.assertFalse((self.dir / "r").exists())
+
     def test_a_file_that_spells_out_everything_is_taken_back_by_every_algorithm(self):
         edges = self.write("graph.txt", "0 1\n1 2\n2 0\n")
         rows = self.write("rows.svm", "1 1:1 2:0.5\n-1 1:0.2 3:1\n1 2:1\n-1 3:0.4\n" * 20)
