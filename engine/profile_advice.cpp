@@ -58,6 +58,12 @@ Advice on_staleness(const ProfileFacts& f) {
   return {"staleness", "keep the staleness", f.has_tables ? lag : wait};
 }
 
+bool lacks_rows(const ProfileFacts& f) { return f.has_tables && f.is_cut; }
+Advice on_what_was_cut(const char* about) {
+  return {about, "no advice: profile with more --record-memory, or fewer iterations (--record)",
+          "the record of accesses was cut"};
+}
+
 Advice on_placement(const ProfileFacts& f) {
   if (f.domains == 1) {
     return {"placement", "nothing to place: there is one domain", "0 bytes cross domains"};
@@ -66,6 +72,7 @@ Advice on_placement(const ProfileFacts& f) {
     return {"placement", "nothing to place: no tables and no blocks",
             std::to_string(f.domains) + " domains share what the program lays out itself"};
   }
+  if (lacks_rows(f)) return on_what_was_cut("placement");
   std::string evidence =
       std::to_string(f.moved) + " bytes cross domains in a clock, at the least " + std::to_string(f.least);
   if (f.has_tables) evidence += "; " + percent(f.rows_of_one_domain) + " of the rows are touched by one domain only";
@@ -91,6 +98,7 @@ Advice on_schedule(const ProfileFacts& f) {
     }
     return {"schedule", "keep " + f.schedule, wait};
   }
+  if (lacks_rows(f)) return on_what_was_cut("schedule");
   if (f.has_tables) {
     const std::string shared = percent(f.adds_to_shared) + " of the adds went to rows that several workers add to";
     if (offers("rotation") && f.adds_to_shared > kMuchShared) {

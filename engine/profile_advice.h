@@ -19,6 +19,7 @@ struct ProfileFacts {
   std::string schedule;
   std::vector<std::string> schedules;  ///< that the algorithm offers
   bool has_tables = false, has_blocks = false;
+  bool is_cut = false;    ///< accesses to tables are missing, so that what is said of rows is not known
   double idle = 0;        ///< of thread time: nothing ran
   double clock_wait = 0;  ///< of worker time
   double block_wait = 0;

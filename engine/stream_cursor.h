@@ -94,7 +94,8 @@ class StreamCursor {
       view_.begin_sum(row, slot);
     return records_.touched(slot);
   }
-  void fetch(std::size_t place) const {
+  // Inlined always: a function of nothing but prefetches is taken for one without effect, and calls of it are removed.
+  [[gnu::always_inline]] void fetch(std::size_t place) const {
     const std::size_t ahead = std::min(place + kAhead, count_ - 1);
     const std::uint32_t slot = slots_[ahead];
     if (slot == kNone) return __builtin_prefetch(settled_ + std::size_t{rows_[ahead]} * width_);

@@ -119,6 +119,7 @@ class ReportBuilder {
         }
       }
     }
+    facts_.is_cut = dropped > 0;
     if (dropped > 0) {
       notes_.push_back("the record of accesses was cut: " + count_text(static_cast<double>(dropped)) + " of " +
                        count_text(static_cast<double>(accesses + dropped)) +

@@ -540,6 +540,12 @@ TEST(ProfileAdvice, follows_from_the_numbers) {
   EXPECT_NE(about(facts, "schedule").what.find("--schedule rotation"), std::string::npos);
   EXPECT_NE(about(facts, "schedule").evidence.find("90.0 %"), std::string::npos);
   EXPECT_NE(about(facts, "placement").what.find("order the data"), std::string::npos);
+  facts.is_cut = true;
+  for (const char* of_rows : {"schedule", "placement"}) {
+    EXPECT_NE(about(facts, of_rows).what.find("--record-memory"), std::string::npos) << "numbers that are too low";
+  }
+  EXPECT_NE(about(facts, "workers").what.find("--workers 32"), std::string::npos) << "does not rest on the record";
+  facts.is_cut = false;
   facts.schedules = {"data"};
   EXPECT_EQ(about(facts, "schedule").what.find("rotation"), std::string::npos);
 }

@@ -23,6 +23,10 @@ class Usage(CommandLine):
         self.assertIn("recommend", self.run_orrery("--help").stdout)
         self.assertRegex(self.run_orrery("--version").stdout, r"^orrery \d+\.\d+\.\d+\n$")
 
+    def test_help_of_a_command_is_that_of_the_command(self):
+        self.assertEqual(self.run_orrery("help", "train").stdout, self.run_orrery("train", "--help").stdout)
+        self.assertIn("orrery --help", self.run_orrery("help", "fly", expect=USAGE).stderr)
+
     def test_every_command_has_help(self):
         for command in ("train", "predict", "evaluate", "recommend", "infer", "verify", "topology", "list", "describe"):
             with self.subTest(command):
