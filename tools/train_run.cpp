@@ -1,7 +1,6 @@
 #include "tools/train_run.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -21,6 +20,7 @@
 #include "tools/commands.h"
 #include "tools/model_access.h"
 #include "tools/output.h"
+#include "tools/plan_file.h"
 #include "tools/toml.h"
 #include "tools/train_observer.h"
 
@@ -127,7 +127,7 @@ int TrainRun::run() {
   finish_record(result, write_model());
   // After the model, which is not to be lost over it.
   if (!options_.plan_out.empty()) {
-    write_checkpoint(options_.plan_out, plan_fingerprint(),
+    write_checkpoint(options_.plan_out, plan_fingerprint(*request_.algorithm, workers_),
                      {.clock = result.iterations, .sections = training_.trainee->save_plans()});
   }
   print_summary(result);
@@ -148,7 +148,7 @@ void TrainRun::check_options() {
   if (options_.stop.patience > 0 && options_.valid.empty() && options_.params.was_set("patience")) {
     throw usage_error("--patience needs held-out data: --valid FILE");
   }
-  check_plan_options();
+  check_plan_words(options_, session_, request_.data, nodes_.several());
   for (const std::string& data : {request_.data, options_.valid}) {
     if (!is_in_parts(data) || request_.algorithm->reads_parts()) continue;
     throw usage_error(data + ": " + request_.algorithm->info().name +
@@ -193,38 +193,6 @@ void TrainRun::agree_on_command() {
   facts.emplace_back("resume", session_.resume ? "yes" : "no");
   facts.emplace_back("overwrite", session_.overwrite ? "yes" : "no");
   nodes_.require_same(facts);
-}
-
-void TrainRun::check_plan_options() const {
-  for (const auto& [name, file] : {std::pair{"--plan-out", options_.plan_out}, {"--plan-in", options_.plan_in}}) {
-    if (file.empty()) continue;
-    if (!options_.plan) throw usage_error(std::string{name} + " needs --plan on");
-    if (!options_.simulate.empty() || nodes_.several()) {
-      throw usage_error(std::string{name} + ": a plan of one node, and here are several");
-    }
-  }
-  check_plan_file();
-}
-
-// Nothing is lost by it that was not given up, and what cannot be written is said before the training.
-void TrainRun::check_plan_file() const {
-  namespace fs = std::filesystem;
-  const fs::path file = options_.plan_out;
-  if (file.empty()) return;
-  std::error_code error;  // what cannot be looked at cannot be written either, which is said in the end
-  const fs::path place = fs::weakly_canonical(file, error), run = fs::weakly_canonical(options_.out, error);
-  const auto [of_run, of_file] = std::mismatch(run.begin(), run.end(), place.begin(), place.end());
-  const bool is_in_run = of_run == run.end() && of_file != place.end();
-  if (is_in_run && RunDirectory::writes(of_file->string())) {
-    throw usage_error("--plan-out: " + file.string() + " is a name that the run itself writes; choose another name");
-  }
-  const bool will_be_there = is_in_run && place.parent_path() == run;
-  if (!will_be_there && !fs::is_directory(place.parent_path(), error)) throw output_error(file.string(), ENOENT);
-  if (!fs::exists(file, error)) return;
-  check_not_read("--plan-out", file, {request_.data, options_.valid, options_.init});
-  if (!fs::is_regular_file(file, error)) throw usage_error("--plan-out: " + file.string() + " is no regular file");
-  if (session_.overwrite) return;
-  throw usage_error("--plan-out: " + file.string() + " is there; choose another name or say --overwrite");
 }
 
 DataRequest TrainRun::data_request() const {
@@ -327,37 +295,11 @@ void TrainRun::prepare() {
   if (options_.params.was_set("seed") && !request_.algorithm->info().uses_seed) {
     engine_->warn("--seed: nothing in " + request_.algorithm->info().name + " is random, so it has no effect");
   }
-  follow_plan();
+  follow_plan_file(options_, plan_fingerprint(*request_.algorithm, workers_), *training_.trainee, *engine_);
   if (!training_.schedule_reason.empty()) {
     progress_.note(std::string{"schedule: "} + training_.schedule->name() + ": " + training_.schedule_reason);
   }
   say_warnings();
-}
-
-void TrainRun::follow_plan() {
-  if (training_.trainee->accesses().empty()) {
-    constexpr const char* kNothing = "nothing here is in tables, so there is no access to plan";
-    if (options_.params.was_set("plan")) engine_->warn(std::string{"--plan: "} + kNothing);
-    if (!options_.plan_out.empty()) throw usage_error(std::string{"--plan-out: "} + kNothing);
-    if (!options_.plan_in.empty()) throw usage_error(std::string{"--plan-in: "} + kNothing);
-    return;
-  }
-  if (options_.plan_in.empty()) return;
-  try {
-    training_.trainee->follow_plans(read_checkpoint(options_.plan_in, plan_fingerprint()).sections);
-  } catch (const Error& error) {
-    throw Error(error.kind(), std::string{"--plan-in (a plan file is a checkpoint of a plan): "} + error.what());
-  }
-}
-
-/// What a plan depends on: who touches which rows. A plan changes no bit, so nothing else belongs here.
-Fingerprint TrainRun::plan_fingerprint() const {
-  Fingerprint all;
-  all.add("file", "access plan 1")
-      .add("algorithm", request_.algorithm->info().name)
-      .add("data", checksum_text(request_.algorithm->data_summary().checksum))
-      .add("workers", std::to_string(workers_));
-  return all;
 }
 
 /// What the bits depend on. Held-out data count only where they decide when to stop.
@@ -577,48 +519,11 @@ double TrainRun::metric_value(const Evaluation& evaluation) const {
   return evaluation.valid ? *evaluation.valid : evaluation.objective;
 }
 
-namespace {
-
-const char* plan_reason(const AccessCounts& counts, bool is_on) {
-  if (!is_on) return "--plan off: rows are found by hash";
-  if (counts.reads + counts.adds == 0) return "not accessed by any iteration of this process: nothing is planned";
-  if (counts.adds == 0) return "only read: the cache is read in place";
-  if (counts.replicated > 0) {
-    return "rows that are added to again are found by slot; workers that touch most rows have one for every row";
-  }
-  if (counts.rows == 0) return "what is accessed does not repeat: left unplanned, rows are found by hash";
-  return "rows that are added to again are found by slot";
-}
-
-}  // namespace
-
-std::string TrainRun::plan_json(const TrainResult& result) const {
-  Json tables = Json::array();
-  for (const auto& [name, counts] : training_.trainee->accesses()) {
-    tables.push_back({{"name", name},
-                      {"reads", counts.reads},
-                      {"adds", counts.adds},
-                      {"misses", counts.misses},
-                      {"planned_rows", counts.rows},
-                      {"extensions", counts.extensions},
-                      {"replicating_workers", counts.replicated},
-                      {"reason", plan_reason(counts, options_.plan)}});
-  }
-  Json plan{{"on", options_.plan},
-            // What was accessed where and when: a rank knows of its own workers, a process of itself.
-            {"rank", nodes_.node()},
-            {"since_iteration", resume_from_ ? resume_from_->clock : 0},
-            {"costs", parse_json(to_json(named(engine_->access_costs())))},
-            {"tables", std::move(tables)}};
-  if (result.first_iteration_seconds && result.later_iteration_seconds) {
-    plan["first_iteration_seconds"] = *result.first_iteration_seconds;
-    plan["later_iteration_seconds"] = *result.later_iteration_seconds;
-  }
-  return json_text(plan);
-}
-
 void TrainRun::finish_record(const TrainResult& result, const std::string& model_checksum) {
-  if (!training_.trainee->accesses().empty()) record_.more_json.emplace_back("plan", plan_json(result));
+  if (!training_.trainee->accesses().empty()) {
+    const PlanScope scope{.rank = nodes_.node(), .since_iteration = resume_from_ ? resume_from_->clock : 0};
+    record_.more_json.emplace_back("plan", plan_json(*training_.trainee, *engine_, result, scope, options_.plan));
+  }
   RunResult& out = record_.result.emplace();
   out.iterations = result.iterations;
   out.seconds = result.seconds;

@@ -48,8 +48,6 @@ class TrainRun {
   void check_options();
   void check_nodes() const;
   void agree_on_command();
-  void check_plan_options() const;
-  void check_plan_file() const;
   DataRequest data_request() const;
   std::pair<std::uint64_t, std::string> memory_limit() const;
   std::optional<SimdLevel> agreed_simd();
@@ -57,8 +55,6 @@ class TrainRun {
   void load();
   void check_memory();
   void prepare();
-  void follow_plan();
-  Fingerprint plan_fingerprint() const;
   void find_checkpoint();
   void read_checkpoint_of_first();
   void spread_checkpoint();
@@ -67,7 +63,6 @@ class TrainRun {
   void start_record();
   TrainResult train_model();
   std::string write_model();
-  std::string plan_json(const TrainResult& result) const;
   void finish_record(const TrainResult& result, const std::string& model_checksum);
   int interrupted(const TrainResult& result);
   void print_summary(const TrainResult& result) const;

@@ -95,7 +95,7 @@ class Logistic(CommandLine):
         sgd("nowhere", "--plan-out", self.dir / "none" / "plan.bin", expect=OUTPUT)
         self.assertFalse((self.dir / "nowhere").exists(), "said before the training")
         data = self.write("data.svm", "1 1:1\n-1 2:1\n1 1:2\n-1 2:2\n")
-        for file, said in ((data, "is what the run reads"), (plan, "is there"), ("/dev/null", "is no regular file")):
+        for file, said in ((data, "is what the command reads"), (plan, "is there"), ("/dev/null", "is no regular file")):
             for more in ((), ("--overwrite",)) if file != plan else ((),):
                 with self.subTest(said):
                     before = None if file == "/dev/null" else file.read_bytes()
