@@ -8,7 +8,7 @@ namespace orrery::lasso {
 namespace {
 
 constexpr std::uint64_t kDenseFrom = 5;  // entries that are not 0: one in so many makes the columns dense
-constexpr std::size_t kColumnsEach = 256;
+constexpr std::size_t kColumnsOfPart = 256;
 
 }  // namespace
 
@@ -27,8 +27,8 @@ Design::Design(const SparseRows& rows, bool has_intercept, bool standardise, con
   } else {
     take_sparse(rows);
   }
-  parallel((columns() + kColumnsEach - 1) / kColumnsEach, [&](std::size_t part) {
-    const std::size_t first = part * kColumnsEach, last = std::min<std::size_t>(columns(), first + kColumnsEach);
+  parallel((columns() + kColumnsOfPart - 1) / kColumnsOfPart, [&](std::size_t part) {
+    const std::size_t first = part * kColumnsOfPart, last = std::min<std::size_t>(columns(), first + kColumnsOfPart);
     for (std::size_t j = first; j < last; ++j) describe(static_cast<std::uint32_t>(j), standardise);
   });
 }

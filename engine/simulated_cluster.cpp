@@ -19,7 +19,7 @@ namespace orrery {
 namespace {
 
 constexpr std::size_t kHeaderBytes = 64;  // of a message, beside its payload
-constexpr NodeId kNobody = ~NodeId{0};
+constexpr NodeId kNoNode = ~NodeId{0};
 
 /// How long units take.
 class CostModel {
@@ -320,7 +320,7 @@ class SimulatedCluster::Impl {
   std::mutex mutex_;
   std::condition_variable started_;
   NodeId waiting_to_start_ = 0;
-  NodeId turn_ = kNobody;
+  NodeId turn_ = kNoNode;
   std::vector<Link> links_;
   std::priority_queue<Delivery, std::vector<Delivery>, std::greater<>> deliveries_;
   std::uint64_t next_delivery_ = 0;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kHotRows = 20;
 constexpr std::size_t kMostReuse = std::size_t{1} << 21;  // accesses; a second or so
-constexpr std::size_t kBins = 240;                        // of a timeline
+constexpr std::size_t kTimelineBins = 240;                // of a timeline
 constexpr Clock kShownIterations = 2;                     // at either end of the run
 
 constexpr std::array<const char*, kRowClasses> kClassNames{"only read", "one writer", "several writers"};
@@ -434,13 +434,16 @@ class ReportBuilder {
       to = std::max(to, stretch.end);
     }
     std::vector<std::vector<std::array<double, kActivities>>> bins(
-        phases_.workers.size(), std::vector<std::array<double, kActivities>>(kBins, std::array<double, kActivities>{}));
+        phases_.workers.size(),
+        std::vector<std::array<double, kActivities>>(kTimelineBins, std::array<double, kActivities>{}));
     const WorkerId first_worker = run_.map.first_worker(run_.map.this_node());
-    const double width = std::max(1e-12, (to - from) / kBins);
+    const double width = std::max(1e-12, (to - from) / kTimelineBins);
     for (const Stretch& stretch : phases_.stretches) {
       const double start = std::max(stretch.start, from), end = std::min(stretch.end, to);
       if (end <= start) continue;
-      const auto bin_of = [&](double at) { return std::min(kBins - 1, static_cast<std::size_t>((at - from) / width)); };
+      const auto bin_of = [&](double at) {
+        return std::min(kTimelineBins - 1, static_cast<std::size_t>((at - from) / width));
+      };
       for (std::size_t bin = bin_of(start); bin <= bin_of(end); ++bin) {
         const double low = from + static_cast<double>(bin) * width;
         const double part = std::min(end, low + width) - std::max(start, low);
@@ -534,19 +537,19 @@ std::string scaled(double value, const std::vector<std::string>& units) {
   return fixed_text(value, digits) + units[u];
 }
 
-double number(const Json& value) { return value.get<double>(); }
+double number_of(const Json& value) { return value.get<double>(); }
 
 void append_table_text(std::string& text, const Json& table) {
   const Json& run = table["whole_run"];
-  text += "\ntable " + table["name"].get<std::string>() + ": " + count_text(number(table["rows"])) + " rows of " +
-          bytes_text(number(table["row_bytes"])) + "; " + count_text(number(run["reads"])) + " reads, " +
-          count_text(number(run["adds"])) + " adds, " + share_text(number(run["misses"]), number(run["adds"])) +
-          " of the adds outside the plan\n";
+  text += "\ntable " + table["name"].get<std::string>() + ": " + count_text(number_of(table["rows"])) + " rows of " +
+          bytes_text(number_of(table["row_bytes"])) + "; " + count_text(number_of(run["reads"])) + " reads, " +
+          count_text(number_of(run["adds"])) + " adds, " +
+          share_text(number_of(run["misses"]), number_of(run["adds"])) + " of the adds outside the plan\n";
   std::vector<std::vector<std::string>> rows{{"  rows", "touched", "reads", "adds", "slots", "policy"}};
   for (const Json& one : table["classes"]) {
-    rows.push_back({"  " + one["class"].get<std::string>(), count_text(number(one["rows"])),
-                    count_text(number(one["reads"])), count_text(number(one["adds"])), count_text(number(one["slots"])),
-                    one["policy"].get<std::string>()});
+    rows.push_back({"  " + one["class"].get<std::string>(), count_text(number_of(one["rows"])),
+                    count_text(number_of(one["reads"])), count_text(number_of(one["adds"])),
+                    count_text(number_of(one["slots"])), one["policy"].get<std::string>()});
   }
   text += aligned(rows);
   const Json& reuse = table["reuse"];
@@ -554,19 +557,19 @@ void append_table_text(std::string& text, const Json& table) {
   if (reuse["served_by"].empty()) text += " sizes of caches are not known";
   for (const Json& level : reuse["served_by"]) {
     text += " " + level["cache"].get<std::string>() + " " +
-            share_text(number(level["accesses"]), number(reuse["accesses"]));
+            share_text(number_of(level["accesses"]), number_of(reuse["accesses"]));
   }
   text += "\n";
   for (const Json& many : table["between_nodes"]) {
     text += "  on " + std::to_string(many["nodes"].get<int>()) + " nodes a clock would send " +
-            bytes_text(number(many["bytes_by_range"])) + " with homes in ranges, " +
-            bytes_text(number(many["bytes_by_use"])) + " with homes by use; at the least " +
-            bytes_text(number(many["least"])) + "\n";
+            bytes_text(number_of(many["bytes_by_range"])) + " with homes in ranges, " +
+            bytes_text(number_of(many["bytes_by_use"])) + " with homes by use; at the least " +
+            bytes_text(number_of(many["least"])) + "\n";
   }
   for (const Json& again : table["repetition"]) {
     text += "  iteration " + std::to_string(again["iteration"].get<int>()) +
-            " repeats the first: " + share_text(number(again["known"]), number(again["accesses"])) +
-            " of the accesses, " + share_text(number(again["same_place"]), number(again["accesses"])) +
+            " repeats the first: " + share_text(number_of(again["known"]), number_of(again["accesses"])) +
+            " of the accesses, " + share_text(number_of(again["same_place"]), number_of(again["accesses"])) +
             " in the same order\n";
   }
 }
@@ -593,27 +596,27 @@ std::string profile_text(const Json& report) {
                      " workers on " + std::to_string(report["threads"].get<int>()) + " threads in " +
                      std::to_string(report["domains"].get<int>()) + " domains\n\nwhere the time of workers went\n";
   double all = 0;
-  for (const Json& seconds : phases["worker_seconds"]) all += number(seconds);
+  for (const Json& seconds : phases["worker_seconds"]) all += number_of(seconds);
   std::vector<std::vector<std::string>> rows;
   for (const auto& [name, seconds] : phases["worker_seconds"].items()) {
-    rows.push_back({"  " + name, seconds_text(number(seconds)), share_text(number(seconds), all)});
+    rows.push_back({"  " + name, seconds_text(number_of(seconds)), share_text(number_of(seconds), all)});
   }
   text += aligned(rows) + "threads were busy for " +
-          share_text(number(phases["busy_thread_seconds"]), number(phases["thread_seconds"])) + " of " +
-          seconds_text(number(phases["seconds"])) + "\n";
+          share_text(number_of(phases["busy_thread_seconds"]), number_of(phases["thread_seconds"])) + " of " +
+          seconds_text(number_of(phases["seconds"])) + "\n";
   for (const Json& table : report["tables"]) append_table_text(text, table);
   if (const Json& blocks = report["blocks"]; !blocks.is_null()) {
     double moves = 0, bytes = 0;
     for (const Json& clock : blocks["clocks"]) {
-      moves += number(clock["moves"]);
-      bytes += number(clock["bytes"]);
+      moves += number_of(clock["moves"]);
+      bytes += number_of(clock["bytes"]);
     }
-    text += "\n" + count_text(number(blocks["count"])) + " blocks of " + bytes_text(number(blocks["bytes"])) +
+    text += "\n" + count_text(number_of(blocks["count"])) + " blocks of " + bytes_text(number_of(blocks["bytes"])) +
             " in all went " + count_text(moves) + " times to another domain (" + bytes_text(bytes) + ")\n";
   }
   if (const Json& change = report["first_against_later"]; !change.is_null()) {
-    text += "\nan iteration took " + seconds_text(number(change["seconds"]["first"])) + " at first, " +
-            seconds_text(number(change["seconds"]["later_median"])) + " later\n";
+    text += "\nan iteration took " + seconds_text(number_of(change["seconds"]["first"])) + " at first, " +
+            seconds_text(number_of(change["seconds"]["later_median"])) + " later\n";
   }
   text += "\nrecommendations\n";
   for (const Json& advice : report["recommendations"]) {

@@ -19,7 +19,7 @@ struct DocwordHeader {
 };
 
 // The header is short; blank lines before and between are allowed.
-DocwordHeader read_header(InputFile& file) {
+DocwordHeader read_docword_header(InputFile& file) {
   static constexpr std::string_view kWhat[] = {"the number of documents", "the number of words",
                                                "the number of document-word pairs"};
   static constexpr std::uint64_t kMost[] = {0xFFFFFFFE, 0xFFFFFFFE, ~std::uint64_t{0}};
@@ -134,7 +134,7 @@ void check_sizes(const InputFile& file, const DocwordHeader& header, std::uint64
 }  // namespace
 
 void read_docword(InputFile& file, const CorpusOptions& options, CorpusData& data) {
-  const DocwordHeader header = read_header(file);
+  const DocwordHeader header = read_docword_header(file);
   std::vector<CorpusCell> cells;
   const TextSummary summary = parse_pieces<DocwordPiece>(
       file, options.read, header.body,

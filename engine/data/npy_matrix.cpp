@@ -130,7 +130,7 @@ class HeaderParser {
   std::size_t at_ = 0;
 };
 
-NpyHeader read_header(InputFile& file) {
+NpyHeader read_npy_header(InputFile& file) {
   constexpr std::size_t kMostHeader = std::size_t{1} << 20;
   char magic[8];
   read_exactly(file, magic, "the .npy mark");
@@ -200,7 +200,7 @@ void check_finite(const std::string& path, const DenseMatrix& matrix) {
 }  // namespace
 
 DenseMatrix read_npy_matrix(InputFile& file) {
-  const NpyHeader header = read_header(file);
+  const NpyHeader header = read_npy_header(file);
   std::size_t bytes = 0;
   const ValueReader reader = reader_of(header.type, bytes, file.path());
   if (header.rows == 0 || header.columns == 0) throw data_error(file.path(), "expected numbers, got an empty array");

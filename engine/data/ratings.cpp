@@ -14,7 +14,7 @@ namespace orrery {
 
 namespace {
 
-constexpr std::size_t kHeadBytes = std::size_t{1} << 16;
+constexpr std::size_t kGuessedBytes = std::size_t{1} << 16;
 
 // What one chunk of ratings adds to the summary; combined in chunk order.
 struct ChunkSummary {
@@ -283,7 +283,7 @@ TextSummary read_lines(InputFile& file, const RatingsOptions& options, RatingSyn
 TextSummary read_triples(InputFile& file, const RatingsOptions& options, RatingSyntax& syntax, RatingsData& data,
                          RatingsSink& builder) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  std::string_view head = file.peek(kHeadBytes);
+  std::string_view head = file.peek(kGuessedBytes);
   const std::size_t mark = head.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
   syntax.least_columns = options.pairs ? 2 : 3;
   const ColumnLayout layout = recognise_rating_columns(head.substr(mark), syntax.least_columns);
@@ -330,7 +330,7 @@ TextSummary read_matrix(InputFile& file, const RatingsOptions& options, RatingSy
 
 DataFormat format_of(InputFile& file, const RatingsOptions& options) {
   if (!options.format) {
-    return file.peek(kHeadBytes).starts_with(kMatrixMarketBanner) ? DataFormat::matrix_market : DataFormat::ratings;
+    return file.peek(kGuessedBytes).starts_with(kMatrixMarketBanner) ? DataFormat::matrix_market : DataFormat::ratings;
   }
   check_ratings_format(*options.format);
   return *options.format;
