@@ -49,8 +49,10 @@ Advice on_staleness(const ProfileFacts& f) {
   if (f.staleness == 0) {
     if (!waits) return {"staleness", "keep staleness 0: slack would win little", wait};
     return {"staleness",
-            f.has_tables ? "try --staleness 1: slower workers would keep the others less (the bits then depend on time)"
-                         : "try --staleness 1: workers may run ahead, and blocks keep the bits",
+            f.has_tables
+                ? "try --staleness 1 and compare: slower workers would keep the others less, but rows are then "
+                  "replaced while units read them, which takes time of its own (and the bits depend on time)"
+                : "try --staleness 1: workers may run ahead, and blocks keep the bits",
             wait};
   }
   const std::string lag = "reads were " + number(f.mean_lag, 2) + " clocks behind on average; " + wait;

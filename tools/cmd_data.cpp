@@ -141,6 +141,7 @@ int convert_command(Words words) {
   Arguments arguments("data convert", "Writes DATA in another format.");
   arguments.positional("DATA", data, "file to read").options(options.params).require("to").require("out");
   if (!arguments.parse(words)) return kDone;
+  check_not_read("--out", out, {data, convert.vocabulary_path});
   Engine engine(options.engine_options());
   convert.read.parallel = engine.parallel_for_function();
   convert.from = options.chosen_format();
@@ -173,6 +174,7 @@ int pack_command(Words words) {
   if (!arguments.positional("DATA", data, "corpus to read").options(options.params).require("out").parse(words)) {
     return kDone;
   }
+  check_not_read("--out", out, {data, reading.vocabulary_path});
   Engine engine(options.engine_options());
   reading.read.parallel = engine.parallel_for_function();
   reading.format = options.chosen_format();

@@ -22,8 +22,9 @@ void check_plan_out(const RunOptions& options, const SessionOptions& session, co
   const fs::path file = options.plan_out;
   if (file.empty()) return;
   std::error_code error;  // what cannot be looked at cannot be written either, which is said in the end
-  const fs::path place = fs::weakly_canonical(file, error);
-  const fs::path run = fs::weakly_canonical(fs::path(options.out) / "x", error).parent_path();
+  // Absolute first: what is not there would stay relative, and a mere name has no folder.
+  const fs::path place = fs::weakly_canonical(fs::absolute(file), error);
+  const fs::path run = fs::weakly_canonical(fs::absolute(fs::path(options.out) / "x"), error).parent_path();
   const auto [of_run, of_file] = std::mismatch(run.begin(), run.end(), place.begin(), place.end());
   const bool is_in_run = of_run == run.end() && of_file != place.end();
   if (is_in_run && RunDirectory::writes(of_file->string())) {
@@ -32,7 +33,7 @@ void check_plan_out(const RunOptions& options, const SessionOptions& session, co
   const bool will_be_there = is_in_run && place.parent_path() == run;
   if (!will_be_there && !fs::is_directory(place.parent_path(), error)) throw output_error(file.string(), ENOENT);
   if (!fs::exists(file, error)) return;
-  check_not_read("--plan-out", file, {data, options.valid, options.init});
+  check_not_read("--plan-out", file, {data, options.valid, options.init, session.config});
   if (!fs::is_regular_file(file, error)) throw usage_error("--plan-out: " + file.string() + " is no regular file");
   if (session.overwrite) return;
   throw usage_error("--plan-out: " + file.string() + " is there; choose another name or say --overwrite");

@@ -25,6 +25,24 @@ class Config(CommandLine):
         self.assertEqual(a["mf"]["rank"], 5)
         self.assertEqual(a["seed"], 42)
 
+    def test_results_are_not_written_over_what_is_read(self):
+        data = self.write("rows.0", "1 1:1\n-1 2:1\n1 1:2\n-1 2:2\n")
+        before = data.read_bytes()
+        self.run_orrery("train", "logistic", data, "--out", self.dir / "m")
+        parts = self.dir / "rows.%r"
+        for words in (("predict", "--model", self.dir / "m", data, "--out", data),
+                      ("data", "convert", data, "--to", "csv", "--out", data),
+                      ("train", "logistic", parts, "--out", self.dir / "r", "--dump-config", data),
+                      ("train", "logistic", parts, "--solver", "sgd", "--out", self.dir / "r", "--plan-out", data, "--overwrite")):
+            with self.subTest(words):
+                self.assertIn("is what the command reads", self.run_orrery(*words, expect=USAGE).stderr)
+                self.assertEqual(data.read_bytes(), before)
+
+    def test_a_plan_goes_to_a_mere_name(self):
+        data = self.write("rows.0", "1 1:1\n-1 2:1\n1 1:2\n-1 2:2\n")
+        for words in (("--out", "r", "--plan-out", "my.plan"), ("--out", "s", "--plan-in", "my.plan")):
+            self.run_orrery("train", "logistic", data, "--solver", "sgd", "--iterations", "2", *words, cwd=self.dir)
+
     def test_a_config_is_not_written_over_what_is_read(self):
         data, before = self.ratings(), self.ratings().read_bytes()
         again = self.dir / "link"

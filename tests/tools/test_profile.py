@@ -145,6 +145,17 @@ class Profile(Profiling):
         self.assertGreater(recorded["dropped"], 0)
         self.assertIn("the record of accesses was cut", done.stdout)
 
+    def test_a_report_is_not_written_over_other_files_of_the_command(self):
+        data, plan = self.ratings(), self.path("report") / "report.json"
+        for words in (("--plan-out", plan), ("--dump-config", self.path("report") / "report.html")):
+            done = self.profile("mf", data, *kTables, *words, expect=USAGE)
+            self.assertIn("the report would be written over", done.stderr)
+        plan.parent.mkdir()
+        plan.write_bytes(data.read_bytes())
+        done = self.profile("mf", plan, *kTables, "--overwrite", expect=USAGE)
+        self.assertIn("the report would be written over", done.stderr)
+        self.assertEqual(plan.read_bytes(), data.read_bytes())
+
     def test_a_report_that_is_there_is_kept_unless_it_may_be_replaced(self):
         data = self.ratings()
         self.profile("mf", data, *kTables)
