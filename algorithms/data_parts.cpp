@@ -101,6 +101,14 @@ bool unpack(const Bytes& bytes, SparseRows& rows) {
 
 bool is_in_parts(const std::string& path) { return path.find(kPlace) != std::string::npos; }
 
+bool is_part(const std::string& file, const std::string& path) {
+  const auto folder = [](const fs::path& of) {
+    std::error_code error;  // what cannot be looked at is compared as it is spelled
+    return fs::weakly_canonical(fs::absolute(of), error).parent_path();
+  };
+  return folder(file) == folder(path) && part_name(path).number_in(fs::path(file).filename().string()).has_value();
+}
+
 std::vector<std::string> parts_here(const std::string& path, const Collective& nodes) {
   const PartName name = part_name(path);
   std::vector<std::uint32_t> numbers = nodes.joined(numbers_seen(name));

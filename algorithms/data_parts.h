@@ -16,6 +16,9 @@ namespace orrery {
 /// Whether a path means files in parts.
 bool is_in_parts(const std::string& path);
 
+/// Whether `file` is one of the parts that `path`, which is in parts, stands for. It need not be there.
+bool is_part(const std::string& file, const std::string& path);
+
 /// The files that this node is to read, in order. Collective. @throws Error (usage) for a %r that is not in the file's
 /// name or not alone there; (data) when the nodes together see no such file, or not all numbers from 0 to the highest.
 std::vector<std::string> parts_here(const std::string& path, const Collective& nodes);

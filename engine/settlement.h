@@ -15,6 +15,7 @@
 
 #include "engine/access_costs.h"
 #include "engine/access_learner.h"
+#include "engine/assert.h"
 #include "engine/clock.h"
 #include "engine/combining_tree.h"
 #include "engine/row_writers.h"
@@ -47,8 +48,8 @@ class Settlement {
   bool is_planned() const noexcept { return !writers_.empty(); }
 
   /// The worker has ended its clock. Any thread.
-  void worker_ended(WorkerId worker) {
-    views_[worker - first_worker_]->end_settled();
+  void worker_ended(WorkerId worker, Clock clock) {
+    views_[worker - first_worker_]->end_settled(clock);
     if (is_planned()) return;
     tree_.arrive(worker, [&](WorkerId left, WorkerId right) { batch_of(left).merge(batch_of(right)); });
   }
@@ -155,11 +156,12 @@ class Settlement {
   /// Gives what every view of `range` touched, in its plan and outside, a place in links_. @return how much that is.
   std::size_t number_touched(Epoch epoch, Range range) {
     ++settlements_;
-    std::uint32_t all = 0;
+    std::size_t all = 0;
     for (std::size_t v = range.first; v < range.last; ++v) {
       first_link_[v] = all;
-      all += static_cast<std::uint32_t>(touched_in_plan(v, epoch) + views_[v]->unplanned().rows().size());
+      all += touched_in_plan(v, epoch) + views_[v]->unplanned().rows().size();
     }
+    ORRERY_CHECK(all < kNone);  // places are 32 bits: links for more would take 64 GiB
     if (all > links_.size()) links_.resize(all);
     return all;
   }
@@ -185,7 +187,7 @@ class Settlement {
         const std::uint32_t row = records.plan()->row(slots[i]);
         if (row < rows.first || row >= rows.last) continue;
         // Settled rows that were touched have a sum: the worker sees them other than the cache for that only.
-        last_row = append(static_cast<std::uint32_t>(first_link_[v] + i), v, row, records.sum_at(i), last_row);
+        last_row = append(first_link_[v] + i, v, row, records.sum_at(i), last_row);
       }
       last_row = link_unplanned(v, first_link_[v] + slots.size(), rows, last_row);
     }
@@ -197,11 +199,12 @@ class Settlement {
     for (std::size_t i = 0; i < batch.rows().size(); ++i) {
       const std::uint32_t row = batch.rows()[i];
       if (row < rows.first || row >= rows.last) continue;
-      last_row = append(static_cast<std::uint32_t>(at + i), view, row, batch.values(i), last_row);
+      last_row = append(at + i, view, row, batch.values(i), last_row);
     }
     return last_row;
   }
-  std::uint32_t append(std::uint32_t at, std::size_t view, std::uint32_t row, T* sum, std::uint32_t last_row) {
+  std::uint32_t append(std::size_t place, std::size_t view, std::uint32_t row, T* sum, std::uint32_t last_row) {
+    const auto at = static_cast<std::uint32_t>(place);
     links_[at] = {.view = static_cast<std::uint32_t>(view), .next = kNone, .sum = sum};
     Chain& chain = chains_[row];
     if (chain.settlement == settlements_) {
@@ -282,12 +285,12 @@ class Settlement {
   const std::uint32_t rows_, width_;
   const Views views_;
   RowWriters writers_;
-  std::vector<std::uint32_t> first_link_;  ///< by view
-  std::vector<Link> links_;                ///< of what was touched: worker for worker, in order
-  std::vector<Chain> chains_;              ///< by row
-  std::uint32_t settlements_ = 0;          ///< chains of other ones do not count
-  bool are_whole_ = false;                 ///< all plans
-  bool walks_rows_ = false;                ///< so many rows were touched that looking at all is cheaper
+  std::vector<std::size_t> first_link_;  ///< by view
+  std::vector<Link> links_;              ///< of what was touched: worker for worker, in order
+  std::vector<Chain> chains_;            ///< by row
+  std::uint32_t settlements_ = 0;        ///< chains of other ones do not count
+  bool are_whole_ = false;               ///< all plans
+  bool walks_rows_ = false;              ///< so many rows were touched that looking at all is cheaper
   std::map<Subtree, UpdateBatch<T>> sums_;
 };
 

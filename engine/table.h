@@ -154,7 +154,7 @@ class Table final : public TableBase {
       const std::lock_guard lock(handed_mutex_);
       handed_.push_back(std::move(batch));
     } else {
-      settlement_->worker_ended(worker);
+      settlement_->worker_ended(worker, clock);
     }
   }
 

@@ -174,7 +174,9 @@ class WorkerView {
   const UpdateRecords<T>& records() const noexcept { return records_; }
   UpdateBatch<T>& unplanned() noexcept { return current_; }
   /// Settled: the worker has ended its clock; others' updates may be merged into its own from now on.
-  void end_settled() { learner_.note_clock(records_.touched().size(), current_.rows()); }
+  void end_settled(Clock clock) {
+    learner_.note_clock(records_.touched(UpdateRecords<T>::epoch_of(clock)).size(), current_.rows());
+  }
   /// Settled: the updates have been applied, and the next clock begins.
   void begin_settled() {
     current_.clear();

@@ -115,13 +115,9 @@ int profile_command(Words words) {
   Profiler profiler(options, most_bytes, said.session.quiet);
   for (const fs::path& file : {profiler.json_file(), profiler.page_file()}) {
     std::error_code error;  // what cannot be looked at is said when it is to be written
-    const auto is_it = [&](const std::string& other) {
-      const auto place = [&](const fs::path& path) { return fs::weakly_canonical(fs::absolute(path), error); };
-      return !other.empty() && place(other) == place(file);
-    };
     for (const std::string& other : {said.options->plan_out, said.session.dump_config, said.request.data,
                                      said.options->valid, said.options->init}) {
-      if (!is_it(other)) continue;
+      if (!is_same_file(other, file)) continue;
       throw usage_error("--report: the report would be written over " + other + "; choose another directory or name");
     }
     if (!said.session.overwrite && fs::exists(file, error)) {

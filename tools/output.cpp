@@ -9,6 +9,7 @@
 #include <streambuf>
 #include <system_error>
 
+#include "algorithms/data_parts.h"
 #include "engine/atomic_file.h"
 #include "engine/error.h"
 #include "engine/params.h"
@@ -103,29 +104,18 @@ void write_result(const std::string& path, const std::function<void(std::ostream
   file.commit();
 }
 
-namespace {
-
-/// Are they one file, or is it among the parts that `input` stands for (DATA.%r)?
-bool is_input(const std::string& file, const std::string& input) {
+bool is_same_file(const std::string& a, const std::string& b) {
   namespace fs = std::filesystem;
-  std::error_code error;  // what is not there is no input, or is said where it is read
-  const std::size_t place = input.find("%r");
-  if (place == std::string::npos) return fs::equivalent(file, input, error);
-  const std::string name = fs::weakly_canonical(fs::absolute(file), error).string();
-  const std::string before = fs::weakly_canonical(fs::absolute(input.substr(0, place)), error).string();
-  const std::string behind = input.substr(place + 2);
-  if (name.size() <= before.size() + behind.size() || !name.starts_with(before) || !name.ends_with(behind))
-    return false;
-  return std::all_of(name.begin() + static_cast<std::ptrdiff_t>(before.size()),
-                     name.end() - static_cast<std::ptrdiff_t>(behind.size()),
-                     [](char c) { return c >= '0' && c <= '9'; });
+  std::error_code error;  // what cannot be looked at is compared as it is spelled
+  if (fs::equivalent(a, b, error)) return true;
+  const auto place = [&](const std::string& of) { return fs::weakly_canonical(fs::absolute(of), error); };
+  return !a.empty() && !b.empty() && place(a) == place(b);
 }
-
-}  // namespace
 
 void check_not_read(const std::string& option, const std::string& file, const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs) {
-    if (input.empty() || !is_input(file, input)) continue;
+    if (input.empty()) continue;
+    if (!is_same_file(file, input) && !(is_in_parts(input) && is_part(file, input))) continue;
     throw usage_error(option + ": " + file + " is what the command reads; choose another name");
   }
 }

@@ -30,8 +30,11 @@ void complain(std::string_view text);
 /// "-". @throws Error (output), BrokenPipe, and what `write` throws.
 void write_result(const std::string& path, const std::function<void(std::ostream&)>& write);
 
+/// Do two names mean one file, which need not be there?
+bool is_same_file(const std::string& a, const std::string& b);
+
 /// @throws Error (usage) naming `option` when `file`, which it would write, is one of `inputs` (empty: none) in
-/// whatever spelling.
+/// whatever spelling, or one of the parts that an input stands for.
 void check_not_read(const std::string& option, const std::string& file, const std::vector<std::string>& inputs);
 
 /// Prints names and values: one JSON object on a line, or a line each for people. @throws as print().

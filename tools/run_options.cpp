@@ -51,8 +51,7 @@ RunOptions::RunOptions(const StopRules& defaults) : stop(defaults) {
       .add("topology", topology, "synthetic topology such as \"numa:2 core:4 pu:1\"; empty: the machine")
       .add("simulate", simulate,
            "run on a cluster in virtual time, such as \"nodes:8 delay:1ms rate:1Gb straggler:slow:2x\"; "
-           "compute:measured "
-           "lets a unit cost what it takes here; empty: do not")
+           "compute:measured lets a unit cost what it takes here; empty: do not")
       .add("format", format, "format of the data; empty: recognised from the content")
       .add("verify", verify, "check the defining property at the end");
   add_simd(params, simd);

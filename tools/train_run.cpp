@@ -580,7 +580,7 @@ void TrainRun::print_summary(const TrainResult& result) const {
           fixed_text(metric_value(result.final), 5) + "\n";
   if (simulated_) {
     text += "on the simulated cluster: " + fixed_text(simulated_->time(), 3) +
-            " s of virtual time, of which the busiest " + "node computes " + fixed_text(simulated_->busiest(), 3) +
+            " s of virtual time, of which the busiest node computes " + fixed_text(simulated_->busiest(), 3) +
             " s and waits for the rest, " + fixed_text(static_cast<double>(simulated_->bytes_sent()) / 1e6, 3) +
             " MB sent, " + std::to_string(simulated_->reads_checked()) + " reads held against the contract\n";
   }

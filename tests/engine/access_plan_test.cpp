@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cmath>
 #include <memory_resource>
+#include <numeric>
 #include <vector>
 
 #include "engine/access_slots.h"
@@ -219,6 +220,27 @@ TEST(AccessPlan, streams_read_and_add_what_rows_do_under_adaptive_rules_and_stal
   }
 }
 
+// How a clock is settled follows from what accesses cost here: linked or walked, in how many parts. All add along the
+// same tree.
+TEST(AccessPlan, settles_to_the_same_bits_whatever_accesses_cost) {
+  constexpr Clock kClocks = 22;
+  constexpr WorkerId kWorkers = 7;
+  const std::vector<float> expected = move_serially(kWorkers, kClocks);
+  // Free looks: all is walked. Looks that cost: few rows are linked. Dear sums: as many parts as there may be.
+  for (const double visit : {0.0, 1.0}) {
+    for (const double add : {0.0, 1e6}) {
+      EngineOptions options = toy::options_with(4, 0, "numa:2 core:2 pu:1");
+      options.access_costs = AccessCosts{.lookup = 0, .visit = visit, .walk = 0, .add = add};
+      Engine engine(options);
+      Moving<float> program(engine, WorkerMap(kWorkers, 1, 0, 2), By::both);
+      DataParallelSchedule schedule(std::vector<std::uint32_t>(kWorkers, 1));
+      Executor executor(engine, schedule, program, kWorkers, {});
+      executor.run(kClocks);
+      EXPECT_EQ(program.table.snapshot(), expected) << "a look costs " << visit << ", an addition " << add;
+    }
+  }
+}
+
 /// Worker w counts in column w what it adds to a row; the rows that it touches become more until it touches all but
 /// ten; then come clocks of a few, and again of all but ten. So it knows what it must see of its own in every read,
 /// whatever others see.
@@ -273,44 +295,90 @@ TEST(AccessPlan, costs_decide_how_rows_are_found_and_never_what_is_seen) {
   }
 }
 
+/// What one worker sees of a settled table of its own.
+struct LoneView {
+  LoneView(std::uint32_t rows, std::uint32_t width, std::pmr::memory_resource* memory)
+      : engine(toy::options_with(1, 0)),
+        spec{.name = "rows", .rows = rows, .width = width},
+        rule(spec.rule, width, false),
+        cache(rows, width, 1, false, 0, engine.topology()),
+        homes(rows, 1),
+        view(cache, rule, spec, homes, false, {}, 0, memory) {}
+  void end(Clock clock) {
+    view.end_settled(clock);
+    view.begin_settled();
+  }
+  const Engine engine;
+  const TableSpec spec;
+  const RowRule<float> rule;
+  const DomainCache<float> cache;
+  const RowHomes homes;
+  WorkerView<float> view;
+};
+
+/// Clocks that add to some rows of one view, in ascending order.
+class AddingClocks {
+ public:
+  AddingClocks(std::uint32_t rows, std::uint32_t width)
+      : rows_(rows), delta_(width), lone_(rows, width, std::pmr::get_default_resource()) {
+    std::iota(delta_.begin(), delta_.end(), 1.0F);
+    run(1, rows, 1);
+    lone_.view.follow(lone_.view.learner().extended());
+  }
+  /// So many clocks, each with `count` rows, added to `times` times; the first of them moves on.
+  void run(int clocks, std::uint32_t count, int times) {
+    for (int i = 0; i < clocks; ++i) one(static_cast<std::uint32_t>(i) * count % (rows_ - count + 1), count, times);
+  }
+  bool is_side_by_side() const { return lone_.view.records().is_side_by_side(); }
+
+ private:
+  void one(std::uint32_t first, std::uint32_t count, int times) {
+    for (std::uint32_t row = first; row < first + count; ++row) {
+      for (int t = 0; t < times; ++t) lone_.view.add(clock_, row, delta_);
+    }
+    const UpdateRecords<float>& records = lone_.view.records();
+    const float* before = nullptr;
+    for (std::size_t i = 0; i < records.touched().size(); ++i) {
+      const float* sum = records.sum(records.touched()[i]);
+      EXPECT_EQ(records.plan()->row(records.touched()[i]), first + i);
+      EXPECT_EQ(sum, records.sum_at(i));
+      for (std::size_t d = 0; d < delta_.size(); ++d) EXPECT_EQ(sum[d], static_cast<float>(times) * delta_[d]);
+      if (before != nullptr && is_side_by_side()) {
+        EXPECT_EQ(sum, before + delta_.size());
+      }
+      before = sum;
+    }
+    lone_.end(clock_++);
+  }
+
+  const std::uint32_t rows_;
+  std::vector<float> delta_;
+  LoneView lone_;
+  Clock clock_ = 0;
+};
+
 // A clock of few rows had better not touch as many cache lines as the plan has rows. With many workers a record at each
 // slot once made iterations of short clocks twice as long as without a plan.
 TEST(AccessPlan, values_stand_side_by_side_while_clocks_touch_few_rows) {
-  constexpr std::uint32_t kRows = 400, kWidth = 3;
-  const Engine engine(toy::options_with(1, 0));
-  const TableSpec spec{.name = "rows", .rows = kRows, .width = kWidth};
-  const RowRule<float> rule(spec.rule, kWidth, false);
-  const DomainCache<float> cache(kRows, kWidth, 1, false, 0, engine.topology());
-  const RowHomes homes(kRows, 1);
-  WorkerView<float> view(cache, rule, spec, homes, false, {}, 0, std::pmr::get_default_resource());
-  const std::array<float, kWidth> delta{1, 2, 3};
-  Clock clock = 0;
-  const auto one_clock = [&](std::uint32_t first, std::uint32_t count) {
-    for (std::uint32_t row = first; row < first + count; ++row) view.add(clock, row, delta);
-    const UpdateRecords<float>& records = view.records();
-    std::vector<const float*> sums;
-    for (const std::uint32_t slot : records.touched()) sums.push_back(records.sum(slot));
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-      EXPECT_EQ(records.plan()->row(records.touched()[i]), first + i);
-      EXPECT_EQ(std::vector<float>(sums[i], sums[i] + kWidth), std::vector<float>(delta.begin(), delta.end()));
-      if (i > 0 && records.is_side_by_side()) {
-        EXPECT_EQ(sums[i], sums[i - 1] + std::ptrdiff_t{kWidth});
-      }
-    }
-    view.end_settled();
-    view.begin_settled();
-    ++clock;
-  };
-  one_clock(0, kRows);
-  view.follow(view.learner().extended());
-  for (int i = 0; i < 20; ++i) one_clock(0, kRows);
-  EXPECT_FALSE(view.records().is_side_by_side()) << "all rows in every clock";
-  for (int i = 0; i < 20; ++i) one_clock(static_cast<std::uint32_t>(i) * 20, 20);
-  EXPECT_TRUE(view.records().is_side_by_side()) << "a twentieth";
-  for (int i = 0; i < 20; ++i) one_clock(0, kRows * 3 / 5);
-  EXPECT_TRUE(view.records().is_side_by_side()) << "not for a little more than half";
-  for (int i = 0; i < 20; ++i) one_clock(0, kRows);
-  EXPECT_FALSE(view.records().is_side_by_side());
+  constexpr std::uint32_t kRows = 400;
+  AddingClocks clocks(kRows, 3);
+  clocks.run(20, kRows, 1);
+  EXPECT_FALSE(clocks.is_side_by_side()) << "all rows in every clock";
+  clocks.run(20, 20, 1);
+  EXPECT_TRUE(clocks.is_side_by_side()) << "a twentieth";
+  clocks.run(20, kRows * 3 / 5, 1);
+  EXPECT_TRUE(clocks.is_side_by_side()) << "not for a little more than half";
+  clocks.run(20, kRows, 1);
+  EXPECT_FALSE(clocks.is_side_by_side());
+}
+
+TEST(AccessPlan, wide_values_stand_side_by_side_while_a_clock_adds_to_a_row_about_once) {
+  constexpr std::uint32_t kRows = 100;
+  AddingClocks clocks(kRows, 32);
+  clocks.run(20, kRows, 1);
+  EXPECT_TRUE(clocks.is_side_by_side()) << "cache lines count";
+  clocks.run(20, kRows, 10);
+  EXPECT_FALSE(clocks.is_side_by_side()) << "the further load of every access counts";
 }
 
 TEST(AccessCosts, are_measured) {
@@ -341,13 +409,9 @@ class CountingMemory final : public std::pmr::memory_resource {
 // Hashing and the growth of lists are in the dynamic path only, which counts what comes to it.
 TEST(AccessPlan, planned_accesses_allocate_nothing_and_miss_nothing) {
   constexpr std::uint32_t kRows = 5000, kWidth = 4;
-  const Engine engine(toy::options_with(1, 0));
-  const TableSpec spec{.name = "rows", .rows = kRows, .width = kWidth};
-  const RowRule<float> rule(spec.rule, kWidth, false);
-  const DomainCache<float> cache(kRows, kWidth, 1, false, 0, engine.topology());
   CountingMemory memory;
-  const RowHomes homes(kRows, 1);
-  WorkerView<float> view(cache, rule, spec, homes, false, {}, 0, &memory);
+  LoneView lone(kRows, kWidth, &memory);
+  WorkerView<float>& view = lone.view;
   std::vector<std::uint32_t> rows(3000);
   for (std::uint32_t i = 0; i < rows.size(); ++i) rows[i] = i * 7919 % kRows;
   RowStream stream(rows, &memory);
@@ -366,8 +430,7 @@ TEST(AccessPlan, planned_accesses_allocate_nothing_and_miss_nothing) {
     }
   };
   one_clock(0);
-  view.end_settled();
-  view.begin_settled();
+  lone.end(0);
   EXPECT_TRUE(view.learner().is_due());
   view.follow(view.learner().extended());
   one_clock(1);  // the stream looks its slots up
