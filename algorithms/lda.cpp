@@ -5,8 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "algorithms/lda_data_parallel.h"
 #include "algorithms/lda_model.h"
-#include "algorithms/lda_trainee.h"
+#include "algorithms/lda_rotation.h"
 #include "engine/data/corpus.h"
 #include "engine/data/corpus_filter.h"
 #include "engine/data/packed_corpus.h"
@@ -27,28 +28,29 @@ AlgorithmInfo make_info() {
   info.method =
       "collapsed Gibbs sampling, p(k) ~ (n_dk + alpha_k)(n_kw + beta)/(n_k + sum of beta): documents stay with their "
       "worker, blocks of words rotate; units that run together share no document and no word, and the totals n_k are "
-      "brought up to date between iterations";
+      "brought up to date between iterations. With schedule data, counts of words are rows of a table that workers "
+      "read "
+      "and add to under any consistency, once for each block of documents";
   info.reference =
       "Griffiths, Steyvers, PNAS 2004 (sampler); Yao et al., KDD 2009 (sparse); Yuan et al., WWW 2015 (mh); Yu et al., "
-      "WWW 2015 (rotation); Minka 2000, Wallach 2008 (fit-priors)";
+      "WWW 2015 (rotation); Newman et al., JMLR 2009 (schedule data); Minka 2000, Wallach 2008 (fit-priors)";
   info.data =
       "corpora (UCI docword, text with a document a line, svmlight with counts, any of them packed by `orrery data "
       "pack`)";
   info.metric = "perplexity";
   info.smaller_is_better = true;
-  info.schedules = {"rotation"};
+  info.schedules = {"rotation", "data"};
   return info;
 }
 
 /// Everything a training holds once the corpus is laid out. Parts refer to each other: never moved.
 struct Prepared {
   Prepared(TokenGrid&& grid, const Topology& topology, const WorkerMap& map, std::size_t topics, Priors&& priors,
-           std::uint64_t seed, const Streaming* streaming)
-      : state(std::move(grid), topology, map, topics, std::move(priors), streaming),
-        schedule(map.workers(), static_cast<BlockId>(state.grid.blocks()), seed) {}
+           const Streaming* streaming)
+      : state(std::move(grid), topology, map, topics, std::move(priors), streaming) {}
   LdaState state;
-  RotationSchedule schedule;
-  std::optional<LdaTrainee> trainee;
+  std::unique_ptr<Schedule> schedule;
+  std::unique_ptr<LdaTrainee> trainee;
 };
 
 class TopicModel final : public Algorithm {
@@ -71,7 +73,7 @@ class TopicModel final : public Algorithm {
         .add("mh-steps", params_.mh_steps, "sampler mh: pairs of proposals for a token in an iteration", between(1, 64))
         .add_choice("start", params_.start,
                     "first topics of tokens: random, or sequential, each from those before it; auto: sequential above "
-                    "256 topics",
+                    "256 topics, with schedule data random",
                     {{"auto", Start::by_topics}, {"random", Start::random}, {"sequential", Start::sequential}})
         .add("fit-priors", params_.fit_priors,
              "fit alpha (a value for each topic) and a symmetric beta to the counts as training goes on")
@@ -86,7 +88,8 @@ class TopicModel final : public Algorithm {
         .add(
             "document-blocks", params_.document_blocks,
             "parts that the documents are visited in, one after the other; a packed corpus that does not fit in memory "
-            "is streamed by them; auto: one for each 4 million tokens, at most 16",
+            "is streamed by them; with schedule data the clocks of an iteration; auto: one for each 4 million tokens, "
+            "at most 16",
             between(1, 4096));
   }
 
@@ -106,6 +109,8 @@ class TopicModel final : public Algorithm {
   WorkerId default_workers() const override;
   MemoryEstimate memory(WorkerId workers) const override;
   Training prepare(Engine& engine, WorkerId workers, std::uint64_t seed, const std::string& schedule) override;
+  Training prepare_rotation(Engine& engine, const WorkerMap& map, std::uint64_t seed);
+  Training prepare_tables(Engine& engine, const WorkerMap& map, std::uint64_t seed);
   void write_model(ModelWriter& writer, Engine& engine) const override;
 
  private:
@@ -126,12 +131,14 @@ class TopicModel final : public Algorithm {
   bool sequential() const;
   void lay_out(LdaState& state, std::uint64_t seed, Engine& engine) const;
   std::string sampler_text() const;
+  TrainingPlan training_plan(std::uint64_t seed, Engine& engine) const;
 
   AlgorithmInfo info_;
   LdaParams params_;
   ParamSet param_set_;
   CorpusData data_;                       ///< of a packed corpus only what is said about it
   std::unique_ptr<PackedCorpus> packed_;  ///< read block by block
+  bool on_tables_ = false;                ///< schedule data
   std::vector<std::uint64_t> lengths_, frequencies_;
   std::uint64_t documents_ = 0, tokens_ = 0, memory_limit_ = 0, nodes_ = 1;
   std::filesystem::path scratch_;
@@ -148,6 +155,12 @@ void TopicModel::check(const DataRequest& request) const {
   }
   if (param_set_.was_set("mh-steps") && params_.sampler != SamplerChoice::mh) {
     throw usage_error("--mh-steps needs --sampler mh");
+  }
+  if (params_.start == Start::sequential && request.schedule == "data") {
+    throw usage_error(
+        "--start sequential: by schedule data every worker would number its topics by itself, for none sees the "
+        "others' "
+        "first tokens; expected random, or --schedule rotation");
   }
   if (!request.init) return;
   if (param_set_.was_set("start")) throw usage_error("--start: with --init the model gives the first topics");
@@ -216,6 +229,7 @@ void TopicModel::load_packed(const DataRequest& request) {
 
 void TopicModel::load(const DataRequest& request, Engine& engine) {
   check(request);
+  on_tables_ = request.schedule == "data";
   memory_limit_ = request.memory_limit;
   nodes_ = engine.transport().nodes();
   scratch_ = request.scratch;
@@ -331,6 +345,12 @@ MemoryEstimate TopicModel::memory_of_all(WorkerId workers) const {
            sizeof(Run))
       .add("topics of documents", document_row_bytes());
   add_common(workers, estimate);
+  if (!on_tables_) return estimate;
+  // A worker's updates of a clock: whole rows, however few topics of a word move.
+  const std::uint64_t row = params_.topics * sizeof(std::int32_t);
+  const std::uint64_t touched = std::min<std::uint64_t>(tokens_ / document_blocks() / nodes_ + 1,
+                                                        std::uint64_t{workers} * names_.numbers.size() / nodes_);
+  estimate.add("table of words", names_.numbers.size(), row).add("updates of the workers", touched, 2 * row);
   return estimate;
 }
 
@@ -352,10 +372,11 @@ MemoryEstimate TopicModel::memory_of_stream(WorkerId workers, std::size_t reside
 }
 
 // How many document blocks stay in memory when not all of them fit; nothing when all do, or none of this would help.
-// Several nodes have room for theirs or not: they do not stream.
+// Several nodes have room for theirs or not: they do not stream, nor does schedule data, whose table is larger.
 std::optional<std::size_t> TopicModel::resident_blocks(WorkerId workers) const {
   const std::size_t blocks = document_blocks();
-  if (!packed_ || nodes_ > 1 || memory_limit_ == 0 || blocks < 2 || memory_of_all(workers).total() <= memory_limit_)
+  if (!packed_ || nodes_ > 1 || on_tables_ || memory_limit_ == 0 || blocks < 2 ||
+      memory_of_all(workers).total() <= memory_limit_)
     return {};
   const std::uint64_t none = memory_of_stream(workers, 0).total();
   const std::uint64_t each = memory_of_stream(workers, 1).total() - none;
@@ -388,7 +409,7 @@ Priors TopicModel::priors_by_internal_word(const TokenGrid& grid) const {
 
 bool TopicModel::sequential() const {
   constexpr std::uint32_t kManyTopics = 256;
-  if (init_) return false;
+  if (init_ || on_tables_) return false;
   return params_.start == Start::sequential || (params_.start == Start::by_topics && params_.topics > kManyTopics);
 }
 
@@ -431,7 +452,23 @@ std::string TopicModel::sampler_text() const {
   return sampler_reason(params_.topics);
 }
 
-Training TopicModel::prepare(Engine& engine, WorkerId workers, std::uint64_t seed, const std::string&) {
+TrainingPlan TopicModel::training_plan(std::uint64_t seed, Engine& engine) const {
+  TrainingPlan plan;
+  if (params_.sampler == SamplerChoice::dense) plan.sampler = SamplerKind::dense;
+  if (params_.sampler == SamplerChoice::sparse) plan.sampler = SamplerKind::sparse;
+  if (params_.sampler == SamplerChoice::mh) plan.sampler = SamplerKind::mh;
+  plan.mh_steps = params_.mh_steps;
+  plan.sequential = sequential();
+  plan.fit_priors = params_.fit_priors;
+  plan.keep_documents = params_.keep_documents;
+  plan.seed = seed;
+  plan.kernels = &kernels(engine.simd());
+  plan.scratch = scratch_;
+  return plan;
+}
+
+Training TopicModel::prepare(Engine& engine, WorkerId workers, std::uint64_t seed, const std::string& schedule) {
+  on_tables_ = schedule == "data";
   if (params_.fit_priors && engine.clock_bound() > 0) {
     throw usage_error("--fit-priors needs --consistency bsp: priors change when no worker samples");
   }
@@ -447,35 +484,46 @@ Training TopicModel::prepare(Engine& engine, WorkerId workers, std::uint64_t see
   lengths_ = std::vector<std::uint64_t>{};
   Priors priors = priors_by_internal_word(grid);
   prepared_ = std::make_unique<Prepared>(std::move(grid), engine.topology(), map, params_.topics, std::move(priors),
-                                         seed, resident ? &streaming : nullptr);
+                                         resident ? &streaming : nullptr);
   lay_out(prepared_->state, seed, engine);
   data_.corpus = {};
   packed_.reset();
-  TrainingPlan plan;
-  if (params_.sampler == SamplerChoice::dense) plan.sampler = SamplerKind::dense;
-  if (params_.sampler == SamplerChoice::sparse) plan.sampler = SamplerKind::sparse;
-  if (params_.sampler == SamplerChoice::mh) plan.sampler = SamplerKind::mh;
-  plan.mh_steps = params_.mh_steps;
-  plan.sequential = sequential();
-  plan.fit_priors = params_.fit_priors;
-  plan.keep_documents = params_.keep_documents;
-  plan.seed = seed;
-  plan.kernels = &kernels(engine.simd());
-  plan.scratch = scratch_;
-  prepared_->trainee.emplace(prepared_->state, engine.topology(), map, held_out_, plan);
-  Training training;
-  training.schedule = &prepared_->schedule;
-  training.trainee = &*prepared_->trainee;
+  Training training = on_tables_ ? prepare_tables(engine, map, seed) : prepare_rotation(engine, map, seed);
+  training.schedule_reason += "; " + sampler_text();
   training.clocks_per_iteration = static_cast<Clock>(prepared_->state.grid.document_blocks());
-  training.sections_on_disk = prepared_->trainee->sections_on_disk();
   training.items_per_iteration = tokens_;
   training.item_name = "tokens";
-  training.schedule_reason =
-      "a token touches one document and one word, so blocks of words can rotate without a conflict; " + sampler_text();
   if (resident) {
     training.schedule_reason += "; " + std::to_string(document_blocks() - *resident) + " of " +
                                 std::to_string(document_blocks()) + " document blocks are streamed from disk";
   }
+  return training;
+}
+
+Training TopicModel::prepare_rotation(Engine& engine, const WorkerMap& map, std::uint64_t seed) {
+  LdaState& state = prepared_->state;
+  prepared_->schedule =
+      std::make_unique<RotationSchedule>(map.workers(), static_cast<BlockId>(state.grid.blocks()), seed);
+  prepared_->trainee =
+      std::make_unique<RotatingTrainee>(state, engine.topology(), map, held_out_, training_plan(seed, engine));
+  Training training;
+  training.schedule = prepared_->schedule.get();
+  training.trainee = prepared_->trainee.get();
+  training.sections_on_disk = prepared_->trainee->sections_on_disk();
+  training.schedule_reason =
+      "a token touches one document and one word, so blocks of words can rotate without a conflict";
+  return training;
+}
+
+Training TopicModel::prepare_tables(Engine& engine, const WorkerMap& map, std::uint64_t seed) {
+  prepared_->schedule = std::make_unique<DataParallelSchedule>(std::vector<std::uint32_t>(map.workers(), 1));
+  prepared_->trainee =
+      std::make_unique<DataParallelTrainee>(engine, prepared_->state, map, held_out_, training_plan(seed, engine));
+  Training training;
+  training.schedule = prepared_->schedule.get();
+  training.trainee = prepared_->trainee.get();
+  training.schedule_reason =
+      "documents stay with their worker, and the counts of words are on a table that keeps the consistency";
   return training;
 }
 

@@ -1,5 +1,6 @@
 // Topic models (latent Dirichlet allocation): documents in, topics out. This file says what can be set; training is in
-// lda_trainee.h, the samplers behind lda_sampler.h, what comes back from the files in lda_model.h.
+// lda_trainee.h and the files of its schedules, the samplers behind lda_sampler.h, what comes back from the files in
+// lda_model.h.
 #pragma once
 
 #include <cstdint>

@@ -58,6 +58,23 @@ WordTopics::WordTopics(const Topology& topology, const Axis& words, std::size_t 
   for (const std::size_t bytes : block_bytes_) bytes_ += bytes;
 }
 
+void WordTopics::set(BlockId block, std::uint32_t word, std::span<const std::int32_t> by_topic) {
+  const Row at = row(view(block), block, word);
+  if (at.dense) {
+    std::copy(by_topic.begin(), by_topic.end(), at.counts);
+    return;
+  }
+  const std::size_t capacity = list_capacity(frequencies_[block_begin_[block] + word], topics_);
+  std::uint32_t size = 0;
+  for (std::size_t k = 0; k < topics_; ++k) {
+    if (by_topic[k] == 0) continue;
+    ORRERY_CHECK(by_topic[k] > 0 && size < capacity);
+    at.topics[size] = static_cast<Topic>(k);
+    at.counts[size++] = by_topic[k];
+  }
+  *at.size = size;
+}
+
 void WordTopics::clear() {
   for (BlockId block = 0; block < block_bytes_.size(); ++block) {
     std::memset(blocks_.view(block).data(), 0, block_bytes_[block]);

@@ -52,6 +52,9 @@ class WordTopics {
       if (at.counts[j] != 0) visit(at.dense ? static_cast<Topic>(j) : at.topics[j], at.counts[j]);
     }
   }
+  /// Makes a word's row have these counts, none negative and as many in all as the word has tokens or fewer. Between
+  /// clocks.
+  void set(BlockId block, std::uint32_t word, std::span<const std::int32_t> by_topic);
   std::size_t topics() const noexcept { return topics_; }
   /// All counts 0. Between clocks.
   void clear();

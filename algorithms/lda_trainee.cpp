@@ -43,42 +43,28 @@ std::size_t carve(TopicView& view, std::byte* base) {
 
 }  // namespace
 
-/// What a worker has for itself: its copy of the totals, scratch, and its sampler.
-struct LdaTrainee::Worker {
-  Worker(const LdaState& state, const Topology& topology, DomainId domain)
-      : row(state.topics(), state.grid.longest_run()) {
-    view.topics = state.topics();
-    view.padded = padded_topics(state.topics());
-    memory = Buffer::local(carve(view, nullptr), domain, topology);
-    carve(view, memory.data());
-  }
-  Clock clock = -1;
-  TopicView view;
-  Buffer memory;
-  std::vector<std::int64_t> started;  ///< totals at the beginning of the clock
-  OpenRow row;
-  std::size_t stripe = 0;
-  Sampler* sampler = nullptr;                        ///< of this clock
-  std::array<std::unique_ptr<Sampler>, 3> samplers;  ///< by kind, once made
-};
+LdaTrainee::Worker::Worker(const LdaState& state, const Topology& topology, DomainId domain)
+    : row(state.topics(), state.grid.longest_run()) {
+  view.topics = state.topics();
+  view.padded = padded_topics(state.topics());
+  memory = Buffer::local(carve(view, nullptr), domain, topology);
+  carve(view, memory.data());
+}
 
 LdaTrainee::LdaTrainee(LdaState& state, const Topology& topology, const WorkerMap& map, const Completion& held_out,
                        const TrainingPlan& plan)
     : state_(state),
       map_(map),
-      held_out_(held_out),
       plan_(plan),
+      held_out_(held_out),
       alpha_(Buffer::interleaved(padded_topics(state.topics()) * sizeof(float), topology)) {
   workers_.resize(map.workers());
   for (WorkerId w = map.first_worker(map.this_node()); w < map.first_worker(map.this_node() + 1); ++w) {
     workers_[w] = std::make_unique<Worker>(state, topology, map.domain_of(w));
   }
-  visited_.resize(state.grid.blocks(), 0);
   summaries_.resize(state.grid.stripes());
   priors_changed();
 }
-
-LdaTrainee::~LdaTrainee() = default;
 
 void LdaTrainee::priors_changed() {
   std::copy(state_.priors.alpha.begin(), state_.priors.alpha.end(), alpha_.as<float>().begin());
@@ -113,8 +99,6 @@ void LdaTrainee::begin_clock(Worker& worker, WorkerId id, Clock clock) {
   state_.bring(worker.stripe);
   const std::size_t next = stripe_at(id, clock + 1);
   if (next != worker.stripe) state_.expect(next);
-  worker.started.resize(view.topics);
-  state_.totals.start_clock(id, worker.started);
   std::copy(worker.started.begin(), worker.started.end(), view.totals);
   view.alpha = alpha_.as<float>().data();
   view.beta_sum = state_.beta_sum();
@@ -129,49 +113,23 @@ void LdaTrainee::begin_clock(Worker& worker, WorkerId id, Clock clock) {
   worker.sampler->begin_clock(view);
 }
 
-void LdaTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
-  Worker& worker = *workers_[unit.worker];
-  if (worker.clock != unit.clock) begin_clock(worker, unit.worker, unit.clock);
-  const BlockId block = unit.blocks[0];
-  std::byte* const memory = state_.words.acquire(block, context.domain);
-  visited_[block] = 1;
-  Stripe& stripe = state_.grid.stripe(worker.stripe);
-  DocumentTopics& documents = *state_.documents[worker.stripe];
-  const std::uint32_t first_word = state_.grid.words().begin[block];
-  RandomStream draws = Random(plan_.seed, Purpose::sampling)
-                           .stream(unit.clock, std::uint64_t{unit.worker} * state_.grid.blocks() + block);
-  std::size_t token = stripe.token_begin[block];
-  const AccessSection inner_loop;
-  const std::span<const Run> runs = stripe.runs_of(block);
-  for (std::size_t r = 0; r < runs.size(); ++r) {
-    const Run& run = runs[r];
-    if (r + 1 < runs.size()) state_.words.prefetch(memory, block, runs[r + 1].word);
-    const WordTopics::Row row = state_.words.row(memory, block, run.word);
-    Visit visit;
-    visit.documents = stripe.documents.data() + token;
-    visit.all_topics = stripe.topics.data();
-    visit.first = token;
-    visit.topics = stripe.topics.data() + token;
-    visit.tokens = run.tokens;
-    visit.beta = static_cast<float>(state_.priors.beta_of(first_word + run.word));
-    worker.row.open(row, visit);
-    worker.sampler->sample(visit, worker.view, documents, draws);
-    worker.row.close(row, visit);
-    token += run.tokens;
-  }
+Visit LdaTrainee::visit_of(Stripe& stripe, std::size_t token, std::uint32_t tokens, std::uint32_t word) const {
+  Visit visit;
+  visit.documents = stripe.documents.data() + token;
+  visit.all_topics = stripe.topics.data();
+  visit.first = token;
+  visit.topics = stripe.topics.data() + token;
+  visit.tokens = tokens;
+  visit.beta = static_cast<float>(state_.priors.beta_of(word));
+  return visit;
 }
 
-void LdaTrainee::worker_ended(WorkerId id, Clock clock) {
-  Worker& worker = *workers_[id];
-  ORRERY_CHECK(worker.clock == clock);
-  std::vector<std::int64_t> moves(worker.view.topics);
-  for (std::size_t k = 0; k < moves.size(); ++k) {
-    moves[k] = (worker.view.totals[k] - worker.started[k]) / worker.view.step;
-  }
-  state_.totals.hand_over(id, clock, std::move(moves));
-  if (!state_.is_streamed(worker.stripe)) return;
-  summarise(worker.stripe);
-  state_.release(worker.stripe, true);
+void LdaTrainee::fit_priors_if_due(Clock clock) {
+  const auto blocks = static_cast<Clock>(state_.grid.document_blocks());
+  if (!plan_.fit_priors || (clock + 1) % blocks != 0 || !priors_are_due(clock / blocks)) return;
+  bring_words();
+  fit_priors(state_);
+  priors_changed();
 }
 
 void LdaTrainee::summarise(std::size_t stripe) {
@@ -214,35 +172,6 @@ void LdaTrainee::share_summaries() {
   }
 }
 
-Bytes LdaTrainee::pack_partial(Clock clock) {
-  Bytes partial;
-  if (!is_alone()) put_all(partial, std::span<const std::int64_t>(state_.totals.moves_of(clock)));
-  return partial;
-}
-
-void LdaTrainee::commit(Clock clock, std::span<const Bytes> partials) {
-  std::vector<std::int64_t> far(is_alone() ? 0 : state_.topics(), 0);
-  for (NodeId node = 0; node < partials.size(); ++node) {
-    if (node == map_.this_node()) continue;
-    WireReader in(partials[node]);
-    for (std::int64_t& moves : far) moves += in.take<std::int64_t>();
-  }
-  state_.totals.commit(clock, far);
-  const auto blocks = static_cast<Clock>(state_.grid.document_blocks());
-  if ((clock + 1) % blocks != 0) return;
-  summarised_ = true;
-  if (!plan_.fit_priors || !priors_are_due(clock / blocks)) return;
-  fit_priors(state_);
-  priors_changed();
-}
-
-Bytes LdaTrainee::pack_block(BlockId block) {
-  visited_[block] = 0;
-  return state_.words.pack(block);
-}
-
-void LdaTrainee::unpack_block(BlockId block, std::span<const std::byte> bytes) { state_.words.unpack(block, bytes); }
-
 void LdaTrainee::join(const Collective& nodes) {
   nodes_ = nodes;
   if (!is_alone()) add_far_counts();
@@ -252,7 +181,7 @@ void LdaTrainee::join(const Collective& nodes) {
 void LdaTrainee::add_far_counts() {
   Bytes mine;
   put_all(mine, std::span<const std::int64_t>(state_.totals.committed()));
-  for (BlockId block = 0; block < visited_.size(); ++block) {
+  for (BlockId block = 0; block < state_.grid.blocks(); ++block) {
     const Bytes packed = state_.words.pack(block);
     put(mine, std::uint64_t{packed.size()});
     put_all(mine, std::span<const std::byte>(packed));
@@ -263,23 +192,14 @@ void LdaTrainee::add_far_counts() {
   for (NodeId node = 0; node < all.size(); ++node) {
     WireReader in(all[node]);
     for (std::int64_t& total : totals) total += in.take<std::int64_t>();
-    for (BlockId block = 0; node != map_.this_node() && block < visited_.size(); ++block) {
+    for (BlockId block = 0; node != map_.this_node() && block < state_.grid.blocks(); ++block) {
       packed.resize(in.take<std::uint64_t>());
       in.take_all(std::span(packed));
       state_.words.add(block, packed);
     }
   }
   state_.totals.reset(std::move(totals));
-  std::fill(visited_.begin(), visited_.end(), 0);
-}
-
-std::vector<BlockId> LdaTrainee::blocks_here() const {
-  const bool none_travelled = std::none_of(visited_.begin(), visited_.end(), [](std::uint8_t v) { return v != 0; });
-  std::vector<BlockId> blocks;
-  for (BlockId block = 0; block < visited_.size(); ++block) {
-    if (visited_[block] != 0 || (none_travelled && nodes_.is_first())) blocks.push_back(block);
-  }
-  return blocks;
+  words_were_counted();
 }
 
 std::vector<double> LdaTrainee::word_parts_of_all(const ParallelFor& parallel) const {
@@ -291,33 +211,9 @@ std::vector<double> LdaTrainee::word_parts_of_all(const ParallelFor& parallel) c
   const std::vector<double> values = word_parts(state_, blocks, parallel);
   std::vector<Part> here;
   for (std::size_t i = 0; i < blocks.size(); ++i) here.push_back({blocks[i], values[i]});
-  std::vector<double> parts(visited_.size(), 0);
+  std::vector<double> parts(state_.grid.blocks(), 0);
   for (const Part& part : nodes_.joined(std::move(here))) parts[part.block] = part.value;
   return parts;
-}
-
-// Every node gets all counts of words.
-void LdaTrainee::gather_words() {
-  if (is_alone()) return;
-  Bytes mine;
-  for (BlockId block = 0; block < visited_.size(); ++block) {
-    if (visited_[block] == 0) continue;
-    const Bytes packed = state_.words.pack(block);
-    put(mine, block);
-    put(mine, std::uint64_t{packed.size()});
-    put_all(mine, std::span<const std::byte>(packed));
-  }
-  const std::vector<Bytes> all = nodes_.to_all(std::move(mine));
-  Bytes packed;
-  for (NodeId node = 0; node < all.size(); ++node) {
-    if (node == map_.this_node()) continue;
-    for (WireReader in(all[node]); !in.empty();) {
-      const auto block = in.take<BlockId>();
-      packed.resize(in.take<std::uint64_t>());
-      in.take_all(std::span(packed));
-      state_.words.unpack(block, packed);
-    }
-  }
 }
 
 // The first node gets all counts of documents.
@@ -347,7 +243,7 @@ void LdaTrainee::gather_documents() {
 }
 
 void LdaTrainee::collect_model(Engine& engine) {
-  gather_words();
+  bring_words();
   coherence_ = coherence(state_, freeze(state_), engine.parallel_for_function(), nodes_);
   if (!is_alone() && plan_.keep_documents) gather_documents();
 }
@@ -371,7 +267,7 @@ Evaluation LdaTrainee::evaluate(Engine& engine, bool) {
                {"topics_per_token", topics_per_token},
                {"dense_workers", dense / static_cast<double>(state_.grid.document_blocks())}};
   if (held_out_.tokens() == 0) return out;
-  gather_words();
+  bring_words();
   const double held_out =
       held_out_.log_likelihood(freeze(state_), parallel, nodes_) / static_cast<double>(held_out_.tokens());
   out.valid = std::exp(-held_out);
@@ -429,7 +325,11 @@ void LdaTrainee::keep_best() {
 
 void LdaTrainee::restore_best() {
   state_.load(best_, serial_for);
-  if (!is_alone()) add_far_counts();
+  if (is_alone()) {
+    words_were_counted();
+  } else {
+    add_far_counts();
+  }
   priors_changed();
 }
 
@@ -442,6 +342,7 @@ std::vector<StateSection> LdaTrainee::save_state() const {
 void LdaTrainee::load_state(const std::vector<StateSection>& sections) {
   if (is_alone()) {
     state_.load(sections, serial_for);
+    words_were_counted();
   } else {
     state_.load(part_here(sections), serial_for);
   }
@@ -471,15 +372,6 @@ std::vector<StateSection> LdaTrainee::part_here(const std::vector<StateSection>&
     if (section.name == LdaState::kAssignments) section.bytes = state_.assignments_here(section.bytes);
   }
   return here;
-}
-
-std::size_t LdaTrainee::block_bytes(BlockId block) const {
-  const Axis& words = state_.grid.words();
-  std::size_t bytes = 0;
-  for (std::uint32_t word = words.begin[block]; word < words.begin[block + 1]; ++word) {
-    bytes += WordTopics::row_bytes(words.counts[word], state_.topics());
-  }
-  return bytes;
 }
 
 }  // namespace orrery::lda

@@ -119,7 +119,7 @@ TEST(LdaTraining, where_documents_lie_changes_no_bit) {
           Fixture fixture(corpus, 80, 3, plan, symmetric_priors(80), options, 4, resident < 4 ? &streaming : nullptr);
           fixture.run(3);
           EXPECT_EQ(fixture.state().contradiction(serial_for), "");
-          fixture.run(27);
+          fixture.run(plan.fit_priors ? 27 : 9);  // priors are fitted late
           EXPECT_EQ(fixture.state().contradiction(serial_for), "");
           if (resident < 4) {
             EXPECT_GT(fixture.state().stream->bytes_written(), 0U);
@@ -285,7 +285,7 @@ class LdaFiles : public testing::Test {
     EngineOptions options{};
     WorkerId workers = 6;
     Clock iterations = 6;
-    std::string valid{}, init{};
+    std::string valid{}, init{}, schedule = "auto";
     std::string out{};  ///< where a model is written; empty: none is
     std::uint64_t memory_limit = 0;
     Clock patience = 0;
@@ -329,9 +329,10 @@ class LdaFiles : public testing::Test {
     if (!setting.valid.empty()) request.valid = path(setting.valid);
     if (!setting.init.empty()) request.init = path(setting.init);
     request.memory_limit = setting.memory_limit;
+    request.schedule = setting.schedule;
     request.scratch = directory_;
     algorithm->load(request, engine);
-    const Training training = algorithm->prepare(engine, setting.workers, 1, "auto");
+    const Training training = algorithm->prepare(engine, setting.workers, 1, setting.schedule);
     TrainOptions options;
     options.workers = setting.workers;
     options.stop.iterations = setting.iterations;
@@ -405,8 +406,10 @@ TEST_F(LdaFiles, nodes_change_no_bit_and_a_run_goes_on_on_others) {
   for (const std::map<std::string, std::string>& more :
        {std::map<std::string, std::string>{{"sampler", "auto"}},
         std::map<std::string, std::string>{{"sampler", "mh"}, {"document-blocks", "3"}, {"start", "sequential"}},
-        std::map<std::string, std::string>{{"sampler", "sparse"}, {"keep-documents", "false"}}}) {
+        std::map<std::string, std::string>{{"sampler", "sparse"}, {"keep-documents", "false"}},
+        std::map<std::string, std::string>{{"sampler", "auto"}, {"document-blocks", "2"}}}) {
     Setting setting;
+    setting.schedule = more.contains("document-blocks") && !more.contains("start") ? "data" : "auto";
     setting.params = more;
     setting.params.insert({"topics", "40"});
     setting.valid = "t.txt";

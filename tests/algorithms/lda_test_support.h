@@ -5,9 +5,10 @@
 #include <memory>
 #include <vector>
 
+#include "algorithms/lda_data_parallel.h"
 #include "algorithms/lda_layout.h"
+#include "algorithms/lda_rotation.h"
 #include "algorithms/lda_state.h"
-#include "algorithms/lda_trainee.h"
 #include "engine/clock.h"
 #include "engine/engine.h"
 #include "engine/executor.h"
@@ -56,18 +57,20 @@ inline Priors symmetric_priors(std::size_t topics, double alpha = 0.1, double be
   return priors;
 }
 
+enum class By { rotation, tables };
+
 /// A model in training; run() runs clocks on the engine.
 class Fixture {
  public:
   Fixture(const Corpus& corpus, std::size_t topics, WorkerId workers, const TrainingPlan& given, Priors priors,
-          const EngineOptions& options = {}, std::size_t document_blocks = 1, const Streaming* streaming = nullptr)
+          const EngineOptions& options = {}, std::size_t document_blocks = 1, const Streaming* streaming = nullptr,
+          By by = By::rotation)
       : engine_(options),
         map_(workers, 1, 0, engine_.domains()),
         plan_(given),
         state_(TokenGrid(corpus, {.document_blocks = document_blocks, .workers = workers, .blocks = workers},
                          engine_.parallel_for_function()),
-               engine_.topology(), map_, topics, std::move(priors), streaming),
-        schedule_(workers, workers, 1) {
+               engine_.topology(), map_, topics, std::move(priors), streaming) {
     if (plan_.kernels == nullptr) plan_.kernels = &kernels(engine_.simd());
     for (std::size_t block = 0; block < document_blocks; ++block) {
       state_.admit(block);
@@ -75,8 +78,19 @@ class Fixture {
       state_.store(block);
     }
     state_.count(engine_.parallel_for_function());
-    trainee_ = std::make_unique<LdaTrainee>(state_, engine_.topology(), map_, held_out_, plan_);
-    executor_ = std::make_unique<Executor>(engine_, schedule_, *trainee_, workers, ExecutorOptions{});
+    if (by == By::rotation) {
+      schedule_ = std::make_unique<RotationSchedule>(workers, workers, 1);
+      trainee_ = std::make_unique<RotatingTrainee>(state_, engine_.topology(), map_, held_out_, plan_);
+    } else {
+      schedule_ = std::make_unique<DataParallelSchedule>(std::vector<std::uint32_t>(workers, 1));
+      trainee_ = std::make_unique<DataParallelTrainee>(engine_, state_, map_, held_out_, plan_);
+    }
+    start(0);
+  }
+  /// The next clock to run, after a state was loaded.
+  void start(Clock clock) {
+    executor_ = std::make_unique<Executor>(engine_, *schedule_, *trainee_, map_.workers(),
+                                           ExecutorOptions{.start = clock, .record_trace = false, .should_stop = {}});
   }
   void run(Clock iterations) { executor_->run(iterations * static_cast<Clock>(state_.grid.document_blocks())); }
   LdaState& state() { return state_; }
@@ -89,7 +103,7 @@ class Fixture {
   WorkerMap map_;
   TrainingPlan plan_;
   LdaState state_;
-  RotationSchedule schedule_;
+  std::unique_ptr<Schedule> schedule_;
   Completion held_out_;
   std::unique_ptr<LdaTrainee> trainee_;
   std::unique_ptr<Executor> executor_;

@@ -57,6 +57,24 @@ class Lda(CommandLine):
         shown = json.loads(self.run_orrery("evaluate", "--model", self.dir / "run", more, "--json").stdout)
         self.assertLess(shown["perplexity"], 6)
 
+    def test_counts_on_a_table_give_one_model_with_and_without_a_plan_at_staleness_0(self):
+        text = self.write("train.txt", themed_text(120))
+        stops = self.write("stop.txt", "the\n")
+        table = ("--schedule", "data", "--workers", "4", "--document-blocks", "2", "--stop-words", stops, "--iterations", "40", "--verify")
+        plan = self.dir / "plan"
+        models = set()
+        for name, words in (("on", ("--threads", "2", "--plan-out", plan)), ("off", ("--plan", "off")), ("in", ("--plan-in", plan)),
+                            ("apart", ("--simulate", "nodes:4 delay:1ms"))):
+            self.lda(text, self.dir / name, *table, *words)
+            models.add(json.loads((self.dir / name / "run.json").read_text())["result"]["model_checksum"])
+        self.assertEqual(len(models), 1)
+        run = json.loads((self.dir / "in" / "run.json").read_text())
+        self.assertEqual({table["name"]: table["misses"] for table in run["plan"]["tables"]}, {"words": 0, "totals": 0})
+        self.lda(text, self.dir / "slack", *table, "--consistency", "ssp", "--staleness", "2", "--threads", "2")
+        for name in ("on", "slack"):
+            shown = json.loads(self.run_orrery("topics", "--model", self.dir / name, "--top", "5", "--json").stdout)
+            self.assertEqual({frozenset(word["word"] for word in topic["words"]) for topic in shown}, {frozenset(kind) for kind in KINDS})
+
     def test_docword_and_text_of_the_same_documents_give_the_same_model(self):
         self.write("t.txt", "b a b\na\n\nc c a\n")
         self.write("vocab.txt", "b\na\nc\n")
@@ -148,6 +166,7 @@ class Lda(CommandLine):
                                           (text, ("--min-documents", "3"), DATA, "no word is left"),
                                           (text, ("--format", "edges"), USAGE, "edges"),
                                           (text, ("--fit-priors", "--staleness", "1"), USAGE, "bsp"),
+                                          (text, ("--start", "sequential", "--schedule", "data"), USAGE, "--start sequential"),
                                           (numbers, ("--stop-words", text), USAGE, "--vocab"),
                                           (numbers, ("--vocab", long_vocabulary), DATA, "vocabulary only 1"),
                                           (nul, ("--format", "text"), DATA, "nul.txt:2:2"),

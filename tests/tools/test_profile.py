@@ -128,6 +128,7 @@ class Profile(Profiling):
         for name, job in {
             "als": ("mf", self.ratings(), "--solver", "als", "--rank", "4"),
             "lda": ("lda", words, "--topics", "3"),
+            "lda-tables": ("lda", words, "--topics", "3", "--schedule", "data"),
             "pagerank": ("pagerank", graph),
             "delta": ("pagerank", graph, "--method", "delta"),
             "newton": ("logistic", kReal / "a9a.svm.gz"),
