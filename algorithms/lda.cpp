@@ -62,14 +62,15 @@ class TopicModel final : public Algorithm {
             "prior of a topic in a document: a number, or a file with one for each topic; small: few topics a document")
         .add("beta", params_.beta,
              "prior of a word in a topic: a number, or a file with one for each word; small: few words a topic")
-        .add_choice("sampler", params_.sampler,
-                    "dense: exact, looks at all topics; sparse: exact, at those of the document; mh: "
-                    "Metropolis-Hastings, the same cost for any number of topics; auto: dense or sparse, whichever the "
-                    "counts make quicker",
-                    {{"auto", SamplerChoice::by_counts},
-                     {"dense", SamplerChoice::dense},
-                     {"sparse", SamplerChoice::sparse},
-                     {"mh", SamplerChoice::mh}})
+        .add_choice(
+            "sampler", params_.sampler,
+            "dense: exact, looks at all topics; sparse: exact, at those of the document; mh: "
+            "Metropolis-Hastings, the same cost for any number of topics; auto: whichever the counts make quicker, mh "
+            "where documents have thousands of topics",
+            {{"auto", SamplerChoice::by_counts},
+             {"dense", SamplerChoice::dense},
+             {"sparse", SamplerChoice::sparse},
+             {"mh", SamplerChoice::mh}})
         .add("mh-steps", params_.mh_steps, "sampler mh: pairs of proposals for a token in an iteration", between(1, 64))
         .add_choice("start", params_.start,
                     "first topics of tokens: random, or sequential, each from those before it; auto: sequential above "
@@ -140,7 +141,7 @@ class TopicModel final : public Algorithm {
   std::unique_ptr<PackedCorpus> packed_;  ///< read block by block
   bool on_tables_ = false;                ///< schedule data
   std::vector<std::uint64_t> lengths_, frequencies_;
-  std::uint64_t documents_ = 0, tokens_ = 0, memory_limit_ = 0, nodes_ = 1;
+  std::uint64_t documents_ = 0, longest_document_ = 0, tokens_ = 0, memory_limit_ = 0, nodes_ = 1;
   std::filesystem::path scratch_;
   WordNames names_;
   Completion held_out_;
@@ -254,6 +255,7 @@ void TopicModel::load(const DataRequest& request, Engine& engine) {
     frozen_bytes_ += std::min<std::uint64_t>(f, params_.topics) * (sizeof(Topic) + sizeof(float));
   }
   for (const std::uint64_t length : lengths_) {
+    longest_document_ = std::max(longest_document_, length);
     document_list_bytes_ += DocumentTopics::bytes_of_list(static_cast<std::uint32_t>(length), params_.topics);
   }
 }
@@ -324,7 +326,10 @@ std::uint64_t TopicModel::document_row_bytes() const {
   const std::uint64_t rows = params_.sampler == SamplerChoice::dense ? dense
                              : may_be_dense                          ? std::min(dense, 4 * document_list_bytes_)
                                                                      : 0;
-  const std::uint64_t tokens = params_.sampler == SamplerChoice::mh ? tokens_ * sizeof(std::uint32_t) : 0;
+  const bool may_be_mh =
+      params_.sampler == SamplerChoice::mh || (params_.sampler == SamplerChoice::by_counts &&
+                                               may_choose_mh(params_.topics, static_cast<double>(longest_document_)));
+  const std::uint64_t tokens = may_be_mh ? tokens_ * sizeof(std::uint32_t) : 0;
   return (document_list_bytes_ + rows + tokens) / nodes_ + 1;
 }
 
@@ -449,7 +454,7 @@ void TopicModel::lay_out(LdaState& state, std::uint64_t seed, Engine& engine) co
 
 std::string TopicModel::sampler_text() const {
   if (params_.sampler != SamplerChoice::by_counts) return "sampler " + param_set_.get("sampler") + " as asked for";
-  return sampler_reason(params_.topics);
+  return sampler_reason(params_.topics, static_cast<double>(longest_document_));
 }
 
 TrainingPlan TopicModel::training_plan(std::uint64_t seed, Engine& engine) const {

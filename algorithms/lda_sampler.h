@@ -47,8 +47,10 @@ std::unique_ptr<Sampler> make_mh_sampler(const SamplerOptions& options);
 /// The sampler for a worker whose tokens' documents have so many topics on average, of `topics`; a function of counts
 /// alone, so that it does not depend on the machine.
 SamplerKind choose_sampler(std::size_t topics, double topics_per_token);
-/// Why, for people.
-std::string sampler_reason(std::size_t topics);
+/// Whether mh is chosen for so many topics where a document has up to so many of them.
+bool may_choose_mh(std::size_t topics, double most_of_document);
+/// Why, for people; no document has more topics than `most_of_document`.
+std::string sampler_reason(std::size_t topics, double most_of_document);
 
 /// Numbers in [0, 1), multiples of 2^-24.
 void fill_uniforms(RandomStream& draws, std::span<float> out);

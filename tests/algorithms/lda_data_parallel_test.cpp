@@ -33,7 +33,7 @@ EngineOptions options_of(const Shape& shape) {
   return options;
 }
 
-Fixture toy(const Shape& shape, const Corpus& corpus = bars(4, 70, 30, 3)) {
+Fixture toy_run(const Shape& shape, const Corpus& corpus = bars(4, 70, 30, 3)) {
   TrainingPlan plan;
   plan.sampler = shape.sampler;
   return Fixture(corpus, kTopics, shape.workers, plan, symmetric_priors(kTopics), options_of(shape),
@@ -50,7 +50,7 @@ std::vector<Topic> topics_of(Fixture& run) {
 }
 
 std::vector<Topic> trained(const Shape& shape, Clock iterations = 4) {
-  Fixture run = toy(shape);
+  Fixture run = toy_run(shape);
   run.run(iterations);
   return topics_of(run);
 }
@@ -149,7 +149,7 @@ class Oracle {
 
 TEST(LdaDataParallel, follows_a_serial_program_over_plain_arrays) {
   const Shape shape{.threads = 2, .sampler = SamplerKind::dense};
-  Fixture run = toy(shape);
+  Fixture run = toy_run(shape);
   Oracle slow(run);
   run.run(3);
   for (Clock clock = 0; clock < 6; ++clock) slow.run_clock(clock);
@@ -178,7 +178,7 @@ TEST(LdaDataParallel, bits_do_not_depend_on_threads_domains_and_plans) {
 TEST(LdaDataParallel, counts_are_those_of_the_assignments_at_every_staleness) {
   for (const SamplerKind sampler : {SamplerKind::dense, SamplerKind::sparse, SamplerKind::mh}) {
     for (const Clock staleness : {0, 1, 4}) {
-      Fixture run = toy({.threads = 4, .workers = 7, .staleness = staleness, .sampler = sampler});
+      Fixture run = toy_run({.threads = 4, .workers = 7, .staleness = staleness, .sampler = sampler});
       for (const Clock iterations : {1, 2, 12}) {
         run.run(iterations);
         static_cast<void>(run.trainee().evaluate(run.engine(), true));  // brings the counts of the table into the state
@@ -189,7 +189,7 @@ TEST(LdaDataParallel, counts_are_those_of_the_assignments_at_every_staleness) {
 }
 
 TEST(LdaDataParallel, goes_on_from_a_saved_state_to_the_same_bits) {
-  Fixture first = toy({.threads = 2}), second = toy({.threads = 1});
+  Fixture first = toy_run({.threads = 2}), second = toy_run({.threads = 1});
   first.run(2);
   second.trainee().load_state(first.trainee().save_state());
   second.start(4);
@@ -198,7 +198,7 @@ TEST(LdaDataParallel, goes_on_from_a_saved_state_to_the_same_bits) {
 }
 
 TEST(LdaDataParallel, the_best_state_comes_back) {
-  Fixture run = toy({.threads = 1});
+  Fixture run = toy_run({.threads = 1});
   run.run(2);
   run.trainee().keep_best();
   const std::vector<Topic> best = topics_of(run);
@@ -213,7 +213,7 @@ TEST(LdaDataParallel, the_best_state_comes_back) {
 TEST(LdaDataParallel, learns_as_much_as_rotation_at_every_staleness) {
   const Corpus corpus = bars(5, 300, 50, 6);
   const auto likelihood = [&](const Shape& shape) {
-    Fixture run = toy(shape, corpus);
+    Fixture run = toy_run(shape, corpus);
     run.run(60);
     return -run.trainee().evaluate(run.engine(), true).objective;
   };
@@ -224,7 +224,7 @@ TEST(LdaDataParallel, learns_as_much_as_rotation_at_every_staleness) {
 }
 
 TEST(LdaDataParallel, workers_without_documents_do_no_harm) {
-  Fixture run = toy({.threads = 2, .workers = 8}, corpus_of({{0, 1}, {}, {1, 1, 1}}, 2));
+  Fixture run = toy_run({.threads = 2, .workers = 8}, corpus_of({{0, 1}, {}, {1, 1, 1}}, 2));
   run.run(3);
   static_cast<void>(run.trainee().evaluate(run.engine(), true));
   EXPECT_EQ(run.state().contradiction(serial_for), "");

@@ -152,6 +152,20 @@ TEST(LdaTraining, auto_goes_from_dense_to_sparse_as_documents_lose_topics) {
   EXPECT_EQ(fixture.state().documents[0]->form(), DocumentForm::listed);
   EXPECT_EQ(choose_sampler(64, 1), SamplerKind::dense);
   EXPECT_EQ(choose_sampler(1000, 30), SamplerKind::sparse);
+  EXPECT_EQ(choose_sampler(30000, 29000), SamplerKind::dense);
+}
+
+TEST(LdaTraining, auto_takes_mh_while_documents_have_thousands_of_topics) {
+  EXPECT_EQ(choose_sampler(100000, 7000), SamplerKind::mh);
+  EXPECT_EQ(choose_sampler(100000, 3000), SamplerKind::sparse);
+  constexpr std::size_t kMany = 50000;
+  Fixture fixture(bars(4, 2, 6000, 4), kMany, 1, {}, symmetric_priors(kMany, 0.01));
+  EXPECT_EQ(choose_sampler(kMany, fixture.state().documents[0]->topics_per_token()), SamplerKind::mh);
+  fixture.run(2);
+  EXPECT_EQ(choose_sampler(kMany, fixture.state().documents[0]->topics_per_token()), SamplerKind::sparse);
+  EXPECT_EQ(fixture.state().contradiction(serial_for), "");
+  fixture.run(3);
+  EXPECT_EQ(fixture.state().contradiction(serial_for), "");
 }
 
 TEST(LdaTraining, bars_are_recovered) {
