@@ -51,7 +51,10 @@ AlgorithmInfo make_info() {
       "Tibshirani et al., JRSS-B 2012 (strong rules); Ndiaye et al., JMLR 2017 (gap safe screening); Massias, "
       "Gramfort, "
       "Salmon, ICML 2018 (working sets)";
-  info.data = "svmlight, CSV or .npy with --label; any numbers as labels, binomial: -1/1 or 0/1";
+  info.data =
+      "svmlight, also in parts (NAME.%r: files numbered from 0, one data set), CSV or .npy with --label; any numbers "
+      "as "
+      "labels, binomial: -1/1 or 0/1";
   info.metric = "rmse";
   info.smaller_is_better = true;
   info.schedules = {"scheduled"};
@@ -122,6 +125,10 @@ class Lasso final : public Algorithm {
   }
 
   void check(const DataRequest& request) const override;
+  bool runs_on_several_nodes(const std::string&) const override {
+    return params_.scheduler == Scheduler::dynamic && params_.cv == 0;
+  }
+  bool reads_parts() const override { return true; }
   void load(const DataRequest& request, Engine& engine) override;
   DataSummary data_summary() const override;
   WorkerId default_workers() const override;
@@ -147,7 +154,7 @@ class Lasso final : public Algorithm {
   ParamSet param_set_;
   SparseData train_;  ///< entries only until they are laid out
   std::optional<SparseData> valid_;
-  std::uint64_t entries_ = 0;
+  std::uint64_t entries_ = 0, nodes_ = 1;
   BinaryLabels labels_;                     ///< binomial
   std::vector<float> signs_, valid_signs_;  ///< binomial
   bool has_intercept_ = true;
@@ -210,7 +217,8 @@ void Lasso::take_classes(const DataRequest& request, Engine& engine) {
 void Lasso::load(const DataRequest& request, Engine& engine) {
   check(request);
   init_ = request.init;
-  train_ = read_labelled_rows(request.path, request.format, params_.label, engine);
+  nodes_ = engine.transport().nodes();
+  train_ = read_labelled_rows(request.path, request.format, params_.label, engine, request.nodes);
   entries_ = train_.rows.entries();
   if (params_.cv > static_cast<std::int64_t>(train_.rows.rows())) {
     throw usage_error("--cv: expected at most as many folds as rows (" + std::to_string(train_.rows.rows()) +
@@ -222,7 +230,7 @@ void Lasso::load(const DataRequest& request, Engine& engine) {
 }
 
 void Lasso::load_valid(const DataRequest& request, Engine& engine) {
-  valid_ = read_labelled_rows(*request.valid, request.format, params_.label, engine);
+  valid_ = read_labelled_rows(*request.valid, request.format, params_.label, engine, request.nodes);
   if (valid_->rows.column_count > train_.rows.column_count) {
     engine.warn(*request.valid + ": columns above " + std::to_string(train_.rows.column_count) +
                 " do not occur in training and count for nothing");
@@ -262,8 +270,8 @@ MemoryEstimate Lasso::memory(WorkerId) const {
   MemoryEstimate estimate;
   estimate.add("rows", rows, 6 * sizeof(double))
       .add("entries as read", entries_, sizeof(float) + sizeof(std::uint32_t))
-      .add("entries by column", entries_, sizeof(float) + sizeof(std::uint32_t))
-      .add("zeros of dense columns", design_entries() - entries_, sizeof(float))
+      .add("entries by column", entries_ / nodes_ + 1, sizeof(float) + sizeof(std::uint32_t))
+      .add("zeros of dense columns", (design_entries() - entries_) / nodes_, sizeof(float))
       .add("columns", columns, 100)
       .add("products and factor", slots * slots, 2 * sizeof(float));
   if (params_.cv > 0) {
@@ -310,7 +318,8 @@ Training Lasso::prepare(Engine& engine, WorkerId workers, std::uint64_t seed, co
   }
   request_ = path_request();
   design_ = std::make_unique<Design>(train_.rows, has_intercept_, params_.standardize, kernels(engine.simd()),
-                                     engine.parallel_for_function());
+                                     engine.parallel_for_function(),
+                                     Dealing{workers, engine.transport().nodes(), engine.transport().node()});
   response_ = is_binomial() ? std::make_unique<Response>(signs_, has_intercept_)
                             : std::make_unique<Response>(train_.rows.labels, has_intercept_);
   warn_of(*design_, engine);
@@ -335,6 +344,7 @@ Training Lasso::prepare(Engine& engine, WorkerId workers, std::uint64_t seed, co
   Training training;
   training.schedule = schedule_.get();
   training.trainee = trainee_.get();
+  training.clocks_per_iteration = trainee_->clocks_per_iteration();
   training.schedule_reason = "coordinates that may move are chosen anew for each round";
   if (params_.cv > 0) {
     validation_ = cross_validation(engine, workers, seed);

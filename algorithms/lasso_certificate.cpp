@@ -62,6 +62,21 @@ double empty_objective(const Response& response) {
 
 namespace {
 
+/// The gradients of all columns at `residual`, of which each node finds its own.
+std::vector<double> gradients_at(const Residual& residual, const Design& design, const ParallelFor& parallel,
+                                 const Collective& nodes) {
+  const std::size_t begin = design.first_here(), end = design.last_here();
+  std::vector<double> here(end - begin, 0.0);
+  parallel((here.size() + kColumnsEach - 1) / kColumnsEach, [&](std::size_t part) {
+    const std::size_t last = std::min(end, begin + (part + 1) * kColumnsEach);
+    for (std::size_t column = begin + part * kColumnsEach; column < last; ++column) {
+      const auto j = static_cast<std::uint32_t>(column);
+      if (design.is_usable(j)) here[j - begin] = design.gradient(j, residual);
+    }
+  });
+  return nodes.joined(std::move(here));
+}
+
 /// The sums that visit(part, column) makes of all usable columns, along the fixed tree.
 template <class Visit>
 Part sum_over_columns(const Design& design, const ParallelFor& parallel, Visit&& visit) {
@@ -77,13 +92,13 @@ Part sum_over_columns(const Design& design, const ParallelFor& parallel, Visit&&
 }
 
 Certificate certify_squares(const Design& design, const Response& response, std::span<const double> coefficients,
-                            Penalty penalty, const ParallelFor& parallel) {
+                            Penalty penalty, const ParallelFor& parallel, const Collective& nodes) {
   Residual residual;
   design.rebuild(response.values, coefficients, residual);
+  const std::vector<double> gradients = gradients_at(residual, design, parallel, nodes);
   Part all = sum_over_columns(design, parallel, [&](Part& part, std::uint32_t j) {
-    const double gradient = design.gradient(j, residual);
-    part.sums.add(coefficients[j], gradient, penalty);
-    part.subgradient += squared_subgradient(coefficients[j], -gradient, penalty);
+    part.sums.add(coefficients[j], gradients[j], penalty);
+    part.subgradient += squared_subgradient(coefficients[j], -gradients[j], penalty);
   });
   all.sums.square = design.mean_square(residual);
   Certificate out;
@@ -117,7 +132,7 @@ std::array<ClassPull, 2> pulls_of(std::span<const double> margins, const Respons
 }
 
 Certificate certify_classes(const Design& design, const Response& response, std::span<const double> coefficients,
-                            double intercept, Penalty penalty, const ParallelFor& parallel) {
+                            double intercept, Penalty penalty, const ParallelFor& parallel, const Collective& nodes) {
   Residual fit{std::vector<double>(design.rows(), intercept), 0};
   for (std::uint32_t j = 0; j < design.columns(); ++j) {
     if (coefficients[j] == 0) continue;
@@ -126,12 +141,13 @@ Certificate certify_classes(const Design& design, const Response& response, std:
     for (double& margin : fit.raw) margin -= constant;
   }
   const std::array<ClassPull, 2> pulls = pulls_of(fit.raw, response);
+  const std::vector<double> down = gradients_at(pulls[0].residual, design, parallel, nodes);
+  const std::vector<double> up = gradients_at(pulls[1].residual, design, parallel, nodes);
   const Part all = sum_over_columns(design, parallel, [&](Part& part, std::uint32_t j) {
-    const double down = design.gradient(j, pulls[0].residual), up = design.gradient(j, pulls[1].residual);
-    const double pull = pulls[1].scale * up - pulls[0].scale * down;
+    const double pull = pulls[1].scale * up[j] - pulls[0].scale * down[j];
     part.sums.add_coefficient(coefficients[j], pull);
     part.sums.add_inactive(pull, pull, penalty);
-    part.subgradient += squared_subgradient(coefficients[j], down - up, penalty);
+    part.subgradient += squared_subgradient(coefficients[j], down[j] - up[j], penalty);
   });
   const double per_row = 1.0 / static_cast<double>(design.rows());
   const double of_intercept = response.has_intercept ? per_row * (pulls[0].residual.sum - pulls[1].residual.sum) : 0.0;
@@ -156,9 +172,9 @@ Certificate certify_classes(const Design& design, const Response& response, std:
 }  // namespace
 
 Certificate certify(const Design& design, const Response& response, std::span<const double> coefficients,
-                    double intercept, Penalty penalty, const ParallelFor& parallel) {
-  return response.signs.empty() ? certify_squares(design, response, coefficients, penalty, parallel)
-                                : certify_classes(design, response, coefficients, intercept, penalty, parallel);
+                    double intercept, Penalty penalty, const ParallelFor& parallel, const Collective& nodes) {
+  return response.signs.empty() ? certify_squares(design, response, coefficients, penalty, parallel, nodes)
+                                : certify_classes(design, response, coefficients, intercept, penalty, parallel, nodes);
 }
 
 }  // namespace orrery::lasso

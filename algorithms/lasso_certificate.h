@@ -8,6 +8,7 @@
 #include "algorithms/certificate.h"
 #include "algorithms/lasso_design.h"
 #include "algorithms/lasso_gap.h"
+#include "engine/collective.h"
 
 namespace orrery::lasso {
 
@@ -25,9 +26,10 @@ struct Response {
 
 /// Objective, gap and norm of the least subgradient at `coefficients`, standardised, by column, and an intercept beside
 /// centred columns (the mean of the response, for squared errors). The gap is NaN without a penalty: there is no such
-/// bound. Cost: a pass over the data, or two for classes.
+/// bound. Collective: of several nodes each goes over its own columns, and has the entries of those that are not 0.
+/// Cost: a pass over the data, or two for classes.
 Certificate certify(const Design& design, const Response& response, std::span<const double> coefficients,
-                    double intercept, Penalty penalty, const ParallelFor& parallel);
+                    double intercept, Penalty penalty, const ParallelFor& parallel, const Collective& nodes = {});
 /// The objective of coefficients that are all 0.
 double empty_objective(const Response& response);
 

@@ -4,37 +4,64 @@
 #include <cmath>
 #include <utility>
 
+#include "engine/assert.h"
+#include "engine/clock.h"
+
 namespace orrery::lasso {
 namespace {
 
 constexpr std::uint64_t kDenseFrom = 5;  // entries that are not 0: one in so many makes the columns dense
 constexpr std::size_t kColumnsOfPart = 256;
 
+/// Calls visit(row, place, column) for every entry of the rows in columns [first, last).
+template <class Visit>
+void for_entries(const SparseRows& rows, std::uint32_t first, std::uint32_t last, Visit&& visit) {
+  for (std::uint64_t r = 0; r < rows.rows(); ++r) {
+    const auto begin = rows.columns.begin() + static_cast<std::ptrdiff_t>(rows.starts[r]);
+    const auto end = rows.columns.begin() + static_cast<std::ptrdiff_t>(rows.starts[r + 1]);
+    for (auto at = first == 0 ? begin : std::lower_bound(begin, end, first); at != end && *at < last; ++at) {
+      visit(r, static_cast<std::size_t>(at - rows.columns.begin()), *at);
+    }
+  }
+}
+
 }  // namespace
 
 Design::Design(const SparseRows& rows, bool has_intercept, bool standardise, const Kernels& kernels,
-               const ParallelFor& parallel)
+               const ParallelFor& parallel, const Dealing& dealing)
     : kernels_(&kernels),
       rows_(rows.rows()),
       per_row_(1.0 / static_cast<double>(rows.rows())),
       mass_(static_cast<double>(rows.rows())),
       has_intercept_(has_intercept),
+      is_dense_(is_worth_dense(rows)),
+      dealing_(dealing),
+      lent_(dealing.nodes > 1 ? rows.column_count : 0),
       mean_(rows.column_count, 0.0),
       inverse_scale_(rows.column_count, 0.0),
       curvature_(rows.column_count, 0.0) {
-  if (is_worth_dense(rows)) {
-    take_dense(rows);
-  } else {
-    take_sparse(rows);
+  if (!is_dense_) count_entries(rows);
+  const std::vector<std::uint32_t> first_of = deal(dealing.workers);
+  const WorkerMap map(dealing.workers, dealing.nodes, dealing.node, 1);
+  for (NodeId turn = 1; turn <= dealing.nodes; ++turn) {  // this node's own columns come last and stay
+    const NodeId node = (dealing.node + turn) % dealing.nodes;
+    take_columns(rows, first_of[map.first_worker(node)], first_of[map.first_worker(node + 1)]);
+    parallel((last_here_ - first_here_ + kColumnsOfPart - 1) / kColumnsOfPart, [&](std::size_t part) {
+      const std::size_t first = first_here_ + part * kColumnsOfPart;
+      const std::size_t last = std::min<std::size_t>(last_here_, first + kColumnsOfPart);
+      for (std::size_t j = first; j < last; ++j) describe(static_cast<std::uint32_t>(j), standardise);
+    });
   }
-  parallel((columns() + kColumnsOfPart - 1) / kColumnsOfPart, [&](std::size_t part) {
-    const std::size_t first = part * kColumnsOfPart, last = std::min<std::size_t>(columns(), first + kColumnsOfPart);
-    for (std::size_t j = first; j < last; ++j) describe(static_cast<std::uint32_t>(j), standardise);
-  });
 }
 
 Design::Design(const Design& of, std::span<const std::uint32_t> columns, std::span<const double> weights)
-    : kernels_(of.kernels_), rows_(of.rows_), per_row_(of.per_row_), mass_(0), has_intercept_(of.has_intercept_) {
+    : kernels_(of.kernels_),
+      rows_(of.rows_),
+      per_row_(of.per_row_),
+      mass_(0),
+      has_intercept_(of.has_intercept_),
+      is_dense_(of.is_dense_),
+      last_here_(static_cast<std::uint32_t>(columns.size())) {
   std::vector<double> roots;
   roots.reserve(weights.size());
   for (const double w : weights) {
@@ -79,29 +106,60 @@ bool Design::is_worth_dense(const SparseRows& rows) {
   return rows.entries() > 0 && rows.entries() >= rows.rows() * rows.column_count / kDenseFrom;
 }
 
-void Design::take_dense(const SparseRows& rows) {
-  value_.assign(rows_ * columns(), 0.0F);
-  for (std::uint64_t r = 0; r < rows_; ++r) {
-    for (std::uint64_t i = rows.starts[r]; i < rows.starts[r + 1]; ++i)
-      value_[rows.columns[i] * rows_ + r] = rows.values[i];
-  }
-}
-
-void Design::take_sparse(const SparseRows& rows) {
+void Design::count_entries(const SparseRows& rows) {
   start_.assign(columns() + std::size_t{1}, 0);
   for (const std::uint32_t c : rows.columns) ++start_[c + std::size_t{1}];
   for (std::size_t j = 0; j < columns(); ++j) start_[j + 1] += start_[j];
-  const bool only_ones = std::all_of(rows.values.begin(), rows.values.end(), [](float x) { return x == 1.0F; });
-  row_.resize(rows.entries());
-  value_.resize(only_ones ? 0 : rows.entries());
-  std::vector<std::uint64_t> next(start_.begin(), start_.end() - 1);
-  for (std::uint64_t r = 0; r < rows_; ++r) {
-    for (std::uint64_t i = rows.starts[r]; i < rows.starts[r + 1]; ++i) {
-      const std::uint64_t to = next[rows.columns[i]]++;
-      row_[to] = static_cast<std::uint32_t>(r);
-      if (!only_ones) value_[to] = rows.values[i];
-    }
+  is_all_ones_ = std::all_of(rows.values.begin(), rows.values.end(), [](float x) { return x == 1.0F; });
+}
+
+/// Columns [first, last) are those here from now on.
+void Design::take_columns(const SparseRows& rows, std::uint32_t first, std::uint32_t last) {
+  first_here_ = first;
+  last_here_ = last;
+  if (is_dense_) {
+    take_dense(rows);
+  } else {
+    take_sparse(rows);
   }
+}
+
+void Design::take_dense(const SparseRows& rows) {
+  value_.assign(rows_ * (last_here_ - first_here_), 0.0F);
+  for_entries(rows, first_here_, last_here_, [&](std::uint64_t r, std::size_t i, std::uint32_t j) {
+    value_[(j - first_here_) * rows_ + r] = rows.values[i];
+  });
+}
+
+void Design::take_sparse(const SparseRows& rows) {
+  const std::uint64_t before = start_[first_here_], count = start_[last_here_] - before;
+  row_.resize(count);
+  value_.resize(is_all_ones_ ? 0 : count);
+  std::vector<std::uint64_t> next(start_.begin() + first_here_, start_.begin() + last_here_);
+  for_entries(rows, first_here_, last_here_, [&](std::uint64_t r, std::size_t i, std::uint32_t j) {
+    const std::uint64_t to = next[j - first_here_]++ - before;
+    row_[to] = static_cast<std::uint32_t>(r);
+    if (!is_all_ones_) value_[to] = rows.values[i];
+  });
+}
+
+ColumnView Design::lent_view(std::uint32_t j) const {
+  const Lent& lent = lent_[j];
+  ORRERY_CHECK(lent.rows.size() + lent.values.size() >= length(j));
+  if (is_dense()) return {nullptr, lent.values.data(), lent.values.size()};
+  return {lent.rows.data(), is_all_ones_ ? nullptr : lent.values.data(), lent.rows.size()};
+}
+
+void Design::lend(std::uint32_t j, std::vector<std::uint32_t> rows, std::vector<float> values) {
+  lent_[j] = {std::move(rows), std::move(values)};
+}
+
+void Design::take_back(std::uint32_t j) { lent_[j] = {}; }
+
+std::uint64_t Design::lent_entries() const {
+  std::uint64_t entries = 0;
+  for (const Lent& lent : lent_) entries += std::max(lent.rows.size(), lent.values.size());
+  return entries;
 }
 
 void Design::describe(std::uint32_t j, bool standardise) {
@@ -173,7 +231,7 @@ std::vector<std::uint32_t> Design::deal(std::uint32_t parts) const {
   std::uint64_t j = 0;
   for (std::uint64_t part = 0; part < parts; ++part) {
     while (j < columns() && cost(j) * parts < cost(columns()) * part) ++j;
-    first.push_back(static_cast<std::uint32_t>(j));
+    first.push_back(static_cast<std::uint32_t>(std::min<std::size_t>(columns(), (j + kBlock - 1) / kBlock * kBlock)));
   }
   first.push_back(columns());
   return first;

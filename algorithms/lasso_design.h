@@ -5,6 +5,9 @@
 // the true residual lacks the mean, so a product with a standardised column is (x_j·raw − m_j S) / s_j, and a step of
 // β_j touches only the rows where x_j is not 0. Without an intercept nothing is centred (m_j = 0), with
 // --no-standardize nothing is scaled (s_j = 1); a constant column beside an intercept counts for nothing.
+//
+// Of several nodes each keeps the entries of its workers' columns; what is known of a column (length, mean, scale) all
+// of them know. Entries of other columns come when they are needed (lasso_columns.h).
 #pragma once
 
 #include <algorithm>
@@ -15,6 +18,7 @@
 #include "algorithms/lasso_kernels.h"
 #include "engine/data/parallel_for.h"
 #include "engine/data/sparse_rows.h"
+#include "engine/types.h"
 
 namespace orrery::lasso {
 
@@ -24,12 +28,22 @@ struct Residual {
   double sum = 0;
 };
 
+/// Which of several nodes this is, and how many workers the columns are dealt to.
+struct Dealing {
+  WorkerId workers = 1;
+  NodeId nodes = 1, node = 0;
+};
+
 class Design {
  public:
+  /// Columns are dealt in blocks of so many.
+  static constexpr std::size_t kBlock = 64;
+
   /// Copies the entries by column: in single precision as they are, 8 bytes each, or 4 where a fifth of them or more
-  /// are not 0, which are then all kept.
+  /// are not 0, which are then all kept. Of several nodes each has all rows here, looks at every column once, those of
+  /// one node at a time, and keeps its own.
   Design(const SparseRows& rows, bool has_intercept, bool standardise, const Kernels& kernels,
-         const ParallelFor& parallel);
+         const ParallelFor& parallel, const Dealing& dealing = {});
 
   /// Some columns of another design, numbered anew, with every row times the root of its weight (> 0): those of a
   /// weighted Lasso. They are centred by the weighted means and keep their scales. A residual is as long as before;
@@ -45,7 +59,7 @@ class Design {
 
   std::uint64_t rows() const { return rows_; }
   std::uint32_t columns() const { return static_cast<std::uint32_t>(mean_.size()); }
-  bool is_dense() const { return row_.empty() && !value_.empty(); }
+  bool is_dense() const { return is_dense_; }
   bool has_intercept() const { return has_intercept_; }
   /// Entries that a pass over the column reads.
   std::uint64_t length(std::uint32_t j) const { return is_dense() ? rows_ : start_[j + std::size_t{1}] - start_[j]; }
@@ -82,12 +96,27 @@ class Design {
   /// What the means of two columns take from the product of their raw values, by row.
   double product_of_means(std::uint32_t j, std::uint32_t k) const { return mean_[j] * mean_[k] * mass_ * per_row_; }
 
+  /// On one of several nodes: of a column that is here or was lent.
   ColumnView view(std::uint32_t j) const {
-    if (is_dense()) return {nullptr, value_.data() + j * rows_, static_cast<std::size_t>(rows_)};
-    const std::uint64_t begin = start_[j];
+    if (!lent_.empty() && !is_here(j)) return lent_view(j);
+    if (is_dense()) return {nullptr, value_.data() + (j - first_here_) * rows_, static_cast<std::size_t>(rows_)};
+    const std::uint64_t begin = start_[j] - start_[first_here_];
     return {row_.data() + begin, value_.empty() ? nullptr : value_.data() + begin,
-            static_cast<std::size_t>(start_[j + std::size_t{1}] - begin)};
+            static_cast<std::size_t>(start_[j + std::size_t{1}] - start_[j])};
   }
+
+  const Dealing& dealing() const { return dealing_; }
+  /// Whether this node keeps the column's entries for good.
+  bool is_here(std::uint32_t j) const { return j >= first_here_ && j < last_here_; }
+  std::uint32_t first_here() const { return first_here_; }
+  std::uint32_t last_here() const { return last_here_; }
+  /// Whether every entry that is not 0 is 1, in sparse columns, so that nobody keeps or sends values.
+  bool is_all_ones() const { return is_all_ones_; }
+  /// Entries of a column of another node, length(j) of them (`rows` only of sparse ones, `values` but for ones): they
+  /// can be viewed until taken back. Between passes.
+  void lend(std::uint32_t j, std::vector<std::uint32_t> rows, std::vector<float> values);
+  void take_back(std::uint32_t j);
+  std::uint64_t lent_entries() const;
   /// Fetch ahead, of a sparse column, what is known of it, and the first two lines of its rows and values: all of a
   /// short one, and a longer one streams.
   void fetch_description(std::uint32_t j) const {
@@ -104,10 +133,19 @@ class Design {
   }
   const Kernels& kernels() const { return *kernels_; }
 
-  /// The first column of each of `parts` ranges that cost about the same to pass over, and the number of columns.
+  /// The first column of each of `parts` ranges of whole blocks that cost about the same to pass over, and the number
+  /// of columns.
   std::vector<std::uint32_t> deal(std::uint32_t parts) const;
 
  private:
+  struct Lent {
+    std::vector<std::uint32_t> rows;
+    std::vector<float> values;
+  };
+
+  ColumnView lent_view(std::uint32_t j) const;
+  void count_entries(const SparseRows& rows);
+  void take_columns(const SparseRows& rows, std::uint32_t first, std::uint32_t last);
   void take_sparse(const SparseRows& rows);
   void take_dense(const SparseRows& rows);
   void describe(std::uint32_t j, bool standardise);
@@ -119,9 +157,13 @@ class Design {
   double per_row_;
   double mass_;  ///< of the rows' weights, which are 1 but for a weighted design
   bool has_intercept_;
-  std::vector<std::uint64_t> start_;  ///< sparse
-  std::vector<std::uint32_t> row_;    ///< sparse
-  std::vector<float> value_;          ///< dense: column after column; sparse: empty when all are 1
+  bool is_dense_ = false, is_all_ones_ = false;
+  Dealing dealing_;
+  std::uint32_t first_here_ = 0, last_here_ = 0;
+  std::vector<std::uint64_t> start_;  ///< sparse: of all columns, as if they lay one behind the other
+  std::vector<std::uint32_t> row_;    ///< sparse: of the columns here
+  std::vector<float> value_;          ///< the same; dense: column after column; sparse: empty when all are 1
+  std::vector<Lent> lent_;            ///< by column; empty on one node
   std::vector<double> mean_, inverse_scale_, curvature_;
   std::vector<double> correction_;  ///< empty: none
 };

@@ -73,17 +73,40 @@ void Gram::set(std::size_t a, std::size_t b, double product) {
   products_[a * capacity_ + b] = products_[b * capacity_ + a] = static_cast<float>(product);
 }
 
-void Gram::fill(std::uint32_t part, std::uint32_t parts) {
-  std::vector<double> scratch(design_.is_dense() ? 0 : design_.rows(), 0.0);
+/// Calls visit(first, last) for the chunks of new slots that are this part's.
+template <class Visit>
+void Gram::for_new_slots(std::uint32_t part, std::uint32_t parts, Visit&& visit) const {
   const std::size_t chunks = (size() - filled_ + kChunk - 1) / kChunk;
   for (std::size_t chunk = part; chunk < chunks; chunk += parts) {
-    const std::size_t first = filled_ + chunk * kChunk, last = std::min(size(), first + kChunk);
+    const std::size_t first = filled_ + chunk * kChunk;
+    visit(first, std::min(size(), first + kChunk));
+  }
+}
+
+void Gram::fill(std::uint32_t part, std::uint32_t parts) {
+  std::vector<double> scratch(design_.is_dense() ? 0 : design_.rows(), 0.0);
+  for_new_slots(part, parts, [&](std::size_t first, std::size_t last) {
     if (design_.is_dense()) {
       fill_dense(first, last);
     } else {
       fill_sparse(first, last, scratch);
     }
-  }
+  });
+}
+
+void Gram::pack(std::uint32_t part, std::uint32_t parts, Bytes& out) const {
+  for_new_slots(part, parts, [&](std::size_t first, std::size_t last) {
+    for (std::size_t a = first; a < last; ++a) put_all(out, std::span(row(a), a + 1));
+  });
+}
+
+void Gram::take(std::uint32_t part, std::uint32_t parts, WireReader& in) {
+  for_new_slots(part, parts, [&](std::size_t first, std::size_t last) {
+    for (std::size_t a = first; a < last; ++a) {
+      in.take_all(std::span(products_).subspan(a * capacity_, a + 1));
+      for (std::size_t b = 0; b < a; ++b) products_[b * capacity_ + a] = products_[a * capacity_ + b];
+    }
+  });
 }
 
 // Slots [first, last) against all before `last`, in panels of rows that are standardised as they are packed.

@@ -16,6 +16,8 @@
 
 #include "algorithms/lasso_design.h"
 #include "algorithms/lasso_gap.h"
+#include "engine/message.h"
+#include "engine/wire.h"
 
 namespace orrery::lasso {
 
@@ -38,6 +40,9 @@ class Gram {
   std::uint64_t admit(std::span<const std::uint32_t> columns);
   /// Computes one part of the missing products; parts may overlap in time, and any number of them gives the same bits.
   void fill(std::uint32_t part, std::uint32_t parts);
+  /// What that part of the missing products has come to, for other nodes, and taking it there.
+  void pack(std::uint32_t part, std::uint32_t parts, Bytes& out) const;
+  void take(std::uint32_t part, std::uint32_t parts, WireReader& in);
   void settle() { filled_ = columns_.size(); }
 
  private:
@@ -46,6 +51,8 @@ class Gram {
   void fill_dense(std::size_t first, std::size_t last);
   void fill_sparse(std::size_t first, std::size_t last, std::span<double> scratch);
   void set(std::size_t a, std::size_t b, double product);
+  template <class Visit>
+  void for_new_slots(std::uint32_t part, std::uint32_t parts, Visit&& visit) const;
 
   const Design& design_;
   std::vector<std::uint32_t> slot_;     ///< by column

@@ -5,17 +5,25 @@
 #include <limits>
 
 #include "algorithms/lasso_state.h"
+#include "engine/clock.h"
 #include "engine/wire.h"
 
 namespace orrery::lasso {
 namespace {
 
-constexpr std::size_t kBlock = 64;
+constexpr std::size_t kBlock = Design::kBlock;
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 constexpr double kAlways = std::numeric_limits<double>::infinity();
 constexpr double kRounding = 1e-12;  // of the distance: what sums of it may lack
 
 std::size_t block_of(std::uint32_t j) { return j / kBlock; }
+
+/// The part [first, last) of each node, one after the other.
+template <class T>
+std::vector<T> joined_part(const std::vector<T>& values, std::size_t first, std::size_t last, const Collective& nodes) {
+  return nodes.joined(std::vector<T>(values.begin() + static_cast<std::ptrdiff_t>(first),
+                                     values.begin() + static_cast<std::ptrdiff_t>(last)));
+}
 
 }  // namespace
 
@@ -29,9 +37,6 @@ Scores::Scores(const Design& design, WorkerId workers)
       norm_(design.columns(), 0.0),
       block_key_((design.columns() + kBlock - 1) / kBlock, kNever),
       block_norm_(block_key_.size(), 0.0) {
-  for (std::uint32_t& first : first_) {
-    first = static_cast<std::uint32_t>(std::min<std::size_t>(design.columns(), (first + kBlock - 1) / kBlock * kBlock));
-  }
   for (std::uint32_t j = 0; j < design.columns(); ++j) {
     norm_[j] = std::sqrt(design.curvature(j));
     if (!design.is_usable(j)) continue;
@@ -91,11 +96,34 @@ void Scores::screen(double dual_scale, double gap, Penalty penalty) {
   screen_l2_ = penalty.l2;
 }
 
-void Scores::save(std::vector<StateSection>& sections) const {
-  sections.push_back(section_of<double>("gradients", gradient_));
-  sections.push_back(section_of<double>("keys", key_));
-  sections.push_back(section_of<double>("block-keys", block_key_));
-  sections.push_back(section_of<std::uint64_t>("computed", computed_));
+Bytes Scores::pack(WorkerId first, WorkerId last) const {
+  Bytes packed;
+  for (WorkerId worker = first; worker < last; ++worker) {
+    put(packed, std::uint64_t{listed_[worker].size()});
+    put_all(packed, std::span(listed_[worker]));
+    for (const std::uint32_t j : listed_[worker]) put(packed, gradient_[j]);
+  }
+  return packed;
+}
+
+void Scores::take(WorkerId first, WorkerId last, std::span<const std::byte> packed) {
+  WireReader in(packed);
+  for (WorkerId worker = first; worker < last; ++worker) {
+    listed_[worker].resize(in.take<std::uint64_t>());
+    in.take_all(std::span(listed_[worker]));
+    for (const std::uint32_t j : listed_[worker]) gradient_[j] = in.take<double>();
+  }
+}
+
+void Scores::save(std::vector<StateSection>& sections, const Collective& nodes) const {
+  const WorkerMap map(workers(), nodes.nodes(), nodes.node(), 1);
+  const WorkerId worker = map.first_worker(nodes.node()), end = map.first_worker(nodes.node() + 1);
+  const std::size_t first = first_[worker], last = first_[end];
+  const std::size_t first_block = (first + kBlock - 1) / kBlock, last_block = (last + kBlock - 1) / kBlock;
+  sections.push_back(section_of<double>("gradients", joined_part(gradient_, first, last, nodes)));
+  sections.push_back(section_of<double>("keys", joined_part(key_, first, last, nodes)));
+  sections.push_back(section_of<double>("block-keys", joined_part(block_key_, first_block, last_block, nodes)));
+  sections.push_back(section_of<std::uint64_t>("computed", joined_part(computed_, worker, end, nodes)));
   const double scalars[] = {distance_,  screen_distance_, screen_scale_,       screen_radius_,
                             screen_l1_, screen_l2_,       double(is_screened_)};
   sections.push_back(section_of<double>("scores", scalars));

@@ -15,6 +15,8 @@
 
 #include "algorithms/lasso_design.h"
 #include "algorithms/lasso_gap.h"
+#include "engine/collective.h"
+#include "engine/message.h"
 #include "engine/training.h"
 #include "engine/types.h"
 
@@ -28,6 +30,10 @@ class Scores {
   /// The gradients of worker's columns that may reach `due`, and of those whose coefficient is not 0. Workers may
   /// overlap: each writes its own. Cost: the columns that are due, and 1/64 of the others.
   void update(WorkerId worker, const Residual& residual, std::span<const double> coefficients, double due);
+
+  /// What an update of these workers has come to, for other nodes, and taking it there.
+  Bytes pack(WorkerId first, WorkerId last) const;
+  void take(WorkerId first, WorkerId last, std::span<const std::byte> packed);
 
   /// Columns of the last update that reach `due` or are active, ascending by worker and column.
   const std::vector<std::uint32_t>& listed(WorkerId worker) const { return listed_[worker]; }
@@ -44,7 +50,8 @@ class Scores {
   /// Nothing is proven any more (another penalty).
   void unscreen() { is_screened_ = 0; }
 
-  void save(std::vector<StateSection>& sections) const;
+  /// Of several nodes each knows deadlines of its own columns: collective.
+  void save(std::vector<StateSection>& sections, const Collective& nodes) const;
   void load(const std::vector<StateSection>& sections);
 
  private:

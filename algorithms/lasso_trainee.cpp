@@ -22,10 +22,11 @@ constexpr std::uint64_t kFewProducts = 200000;
 
 }  // namespace
 
-LassoTrainee::LassoTrainee(const Design& design, const Response& response, PathRequest request, WorkerId workers,
+LassoTrainee::LassoTrainee(Design& design, const Response& response, PathRequest request, WorkerId workers,
                            std::vector<double> start, Rounds* rounds, Report report, Choose choose)
     : design_(design),
       response_(response),
+      map_(workers, design.dealing().nodes, design.dealing().node, 1),
       empty_objective_(empty_objective(response)),
       request_(request),
       rounds_(rounds),
@@ -33,14 +34,49 @@ LassoTrainee::LassoTrainee(const Design& design, const Response& response, PathR
       choose_(std::move(choose)),
       scores_(design, workers),
       gram_(design),
+      loans_(design),
       coefficients_(std::move(start)) {
   if (coefficients_.empty()) coefficients_.assign(design.columns(), 0.0);
   for (std::uint32_t j = 0; j < design.columns(); ++j) {
     if (!design.is_usable(j)) coefficients_[j] = 0;
   }
   if (!response_.signs.empty()) logistic_ = std::make_unique<LogisticFit>(design_, response_.signs);
+  residual_.raw.assign(design.rows(), 0.0);
+  residual_before_ = residual_.raw;
+  if (!is_cluster()) start_residual();
+}
+
+void LassoTrainee::start_residual() {
   rebuild();
   residual_before_ = residual_.raw;
+}
+
+/// Columns that this node looks at beside its own.
+std::vector<std::uint32_t> LassoTrainee::viewed() const {
+  std::vector<std::uint32_t> columns(gram_.columns().begin(), gram_.columns().end());
+  columns.insert(columns.end(), working_.begin(), working_.end());
+  for (std::uint32_t j = 0; j < design_.columns(); ++j) {
+    if (coefficients_[j] != 0) columns.push_back(j);
+  }
+  return columns;
+}
+
+// What a start needs columns of other nodes for.
+void LassoTrainee::join(const Collective& nodes) {
+  nodes_ = nodes;
+  if (!is_cluster()) return;
+  loans_.fetch(viewed(), nodes_);
+  if (is_resumed_) {
+    make_products();
+  } else {
+    start_residual();
+  }
+}
+
+/// A product is a function of its two columns, whenever it is made.
+void LassoTrainee::make_products() {
+  gram_.fill(0, 1);
+  gram_.settle();
 }
 
 void LassoTrainee::rebuild() {
@@ -60,7 +96,9 @@ void LassoTrainee::pick(Clock clock, std::span<std::vector<std::uint32_t>> bins)
   if (state_.round == Round::moves) rounds_->pick(clock, bins);
 }
 
-void LassoTrainee::run_unit(const WorkUnit& unit, UnitContext&) { run_part(unit.worker, unit.items); }
+void LassoTrainee::run_unit(const WorkUnit& unit, UnitContext&) {
+  if (!is_for_columns(unit.clock)) run_part(unit.worker, unit.items);
+}
 
 void LassoTrainee::run_alone() {
   for (WorkerId w = 0; w < scores_.workers(); ++w) run_part(w, {});
@@ -83,7 +121,44 @@ void LassoTrainee::run_part(WorkerId worker, std::span<const std::uint32_t> item
   }
 }
 
-void LassoTrainee::commit(Clock, std::span<const Bytes>) {
+Bytes LassoTrainee::pack_partial(Clock clock) {
+  if (!is_cluster()) return {};
+  if (is_for_columns(clock)) return awaits_columns_ ? loans_.pack() : Bytes{};
+  const WorkerId first = map_.first_worker(map_.this_node()), last = map_.first_worker(map_.this_node() + 1);
+  if (state_.round == Round::scores) return scores_.pack(first, last);
+  Bytes partial;
+  if (state_.round != Round::products) return partial;
+  for (WorkerId worker = first; worker < last; ++worker) gram_.pack(worker, map_.workers(), partial);
+  return partial;
+}
+
+/// What the units of other nodes have come to.
+void LassoTrainee::take_partials(std::span<const Bytes> partials) {
+  for (NodeId node = 0; node < map_.nodes(); ++node) {
+    if (node == map_.this_node()) continue;
+    const WorkerId first = map_.first_worker(node), last = map_.first_worker(node + 1);
+    if (state_.round == Round::scores) scores_.take(first, last, partials[node]);
+    if (state_.round != Round::products) continue;
+    WireReader in(partials[node]);
+    for (WorkerId worker = first; worker < last; ++worker) gram_.take(worker, map_.workers(), in);
+  }
+}
+
+void LassoTrainee::take_columns(std::span<const Bytes> partials) {
+  if (!awaits_columns_) return;
+  for (NodeId node = 0; node < map_.nodes(); ++node) {
+    if (node != map_.this_node()) loans_.take(partials[node]);
+  }
+  awaits_columns_ = false;
+  go_on_solving();
+}
+
+void LassoTrainee::commit(Clock clock, std::span<const Bytes> partials) {
+  if (is_for_columns(clock)) {
+    take_columns(partials);
+    return;
+  }
+  take_partials(partials);
   switch (state_.round) {
     case Round::scores:
       take_scores();
@@ -130,6 +205,12 @@ void LassoTrainee::start_solving(std::vector<std::uint32_t> candidates, bool is_
   }
   choose_working(std::move(candidates), is_new_stage);
   state_.due = due_of(state_.stage);
+  awaits_columns_ = is_cluster() && loans_.want(viewed());
+  if (!awaits_columns_) go_on_solving();
+}
+
+/// Every column that is viewed is here.
+void LassoTrainee::go_on_solving() {
   state_.enough = std::max(0.3 * goal(), (wants_products() ? 0.01 : 0.1) * state_.gap);
   if (wants_products()) {
     const std::uint64_t work = gram_.admit(working_) * (design_.entries() / design_.columns() + 1);
@@ -137,8 +218,7 @@ void LassoTrainee::start_solving(std::vector<std::uint32_t> candidates, bool is_
       state_.round = Round::products;
       return;
     }
-    gram_.fill(0, 1);
-    gram_.settle();
+    make_products();
   }
   solve();
 }
@@ -351,10 +431,13 @@ PathPoint LassoTrainee::point_now() const {
   return point;
 }
 
-Certificate LassoTrainee::certify_point(const PathPoint& point, const ParallelFor& parallel) const {
+Certificate LassoTrainee::certify_point(const PathPoint& point, const ParallelFor& parallel) {
+  std::vector<std::uint32_t> columns = viewed();
+  columns.insert(columns.end(), point.columns.begin(), point.columns.end());
+  loans_.fetch(columns, nodes_);
   std::vector<double> dense(design_.columns(), 0.0);
   for (std::size_t i = 0; i < point.columns.size(); ++i) dense[point.columns[i]] = point.coefficients[i];
-  return certify(design_, response_, dense, point.intercept, request_.penalty(point.lambda), parallel);
+  return certify(design_, response_, dense, point.intercept, request_.penalty(point.lambda), parallel, nodes_);
 }
 
 /// What is left of the training: every point that was wanted, the last state if it is none, and one that is the model.
@@ -399,7 +482,7 @@ std::vector<StateSection> LassoTrainee::save_state() const {
                                      section_of<std::uint32_t>("slots", gram_.columns()),
                                      section_of<std::uint32_t>("working", working_)};
   if (logistic_ != nullptr) logistic_->save(sections);
-  scores_.save(sections);
+  scores_.save(sections, nodes_);
   if (rounds_ != nullptr) rounds_->save(sections);
   Bytes points;
   for (const PathPoint& point : points_) {
@@ -420,8 +503,8 @@ void LassoTrainee::load_state(const std::vector<StateSection>& sections) {
   copy_section<double>(sections, "residual-before", residual_before_);
   working_ = array_in<std::uint32_t>(sections, "working");
   gram_.admit(array_in<std::uint32_t>(sections, "slots"));
-  gram_.fill(0, 1);  // a product is a function of its two columns, whenever it is made
-  gram_.settle();
+  is_resumed_ = true;
+  if (!is_cluster()) make_products();
   if (logistic_ != nullptr) logistic_->load(sections);
   scores_.load(sections);
   if (rounds_ != nullptr) rounds_->load(sections);
@@ -445,6 +528,7 @@ void LassoTrainee::restore_best() {
   coefficients_ = best_.coefficients;
   points_ = best_.points;
   state_ = best_.state;
+  loans_.fetch(viewed(), nodes_);
   rebuild();
 }
 

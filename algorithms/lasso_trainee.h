@@ -14,6 +14,10 @@
 // With another --scheduler than dynamic there is no working set: between two rounds of scores every coordinate is tried
 // once in rounds of moves (lasso_rounds.h).
 //
+// Of several nodes each keeps the columns of its workers and all of the residual, which is as long as there are rows.
+// Workers' gradients and products go to all nodes; each then does the same pull, with columns of others lent
+// (lasso_columns.h). Those that miss travel in a clock of their own, so an iteration has two.
+//
 // Units write only what belongs to their worker and read what the pull before left, so any number of threads gives the
 // same bits; rounds need --consistency bsp, for each rests on the whole one before it.
 #pragma once
@@ -25,12 +29,15 @@
 #include <vector>
 
 #include "algorithms/lasso_certificate.h"
+#include "algorithms/lasso_columns.h"
 #include "algorithms/lasso_design.h"
 #include "algorithms/lasso_gram.h"
 #include "algorithms/lasso_logistic.h"
 #include "algorithms/lasso_path.h"
 #include "algorithms/lasso_rounds.h"
 #include "algorithms/lasso_scores.h"
+#include "engine/clock.h"
+#include "engine/collective.h"
 #include "engine/training.h"
 
 namespace orrery::lasso {
@@ -42,8 +49,8 @@ class LassoTrainee final : public Trainee {
   /// Which of the points is the model.
   using Choose = std::function<std::size_t(std::span<const PathPoint> points)>;
   /// Borrows design, response (whose signs, if it has any, make the family binomial) and rounds (none: working sets).
-  /// `start`: standardised coefficients by column, or nothing.
-  LassoTrainee(const Design& design, const Response& response, PathRequest request, WorkerId workers,
+  /// `start`: standardised coefficients by column, or nothing. A design of several nodes is for none but working sets.
+  LassoTrainee(Design& design, const Response& response, PathRequest request, WorkerId workers,
                std::vector<double> start, Rounds* rounds, Report report, Choose choose);
 
   /// The schedule of a round: coordinates are chosen where it moves them; else units take what is their worker's.
@@ -61,8 +68,13 @@ class LassoTrainee final : public Trainee {
   std::size_t chosen() const { return chosen_; }
   const Certificate& certificate() const { return certificate_; }
 
+  /// Rounds and, of several nodes, the clocks in which columns travel.
+  Clock clocks_per_iteration() const { return is_cluster() ? 2 : 1; }
+
   void take_stop_rules(const StopRules& rules) override { tolerance_ = rules.tolerance.value_or(0.0); }
+  void join(const Collective& nodes) override;
   void run_unit(const WorkUnit& unit, UnitContext& context) override;
+  Bytes pack_partial(Clock clock) override;
   void commit(Clock clock, std::span<const Bytes> partials) override;
   Evaluation evaluate(Engine& engine, bool exact) override;
   std::vector<StateSection> save_state() const override;
@@ -93,10 +105,17 @@ class LassoTrainee final : public Trainee {
     State state;
   };
 
+  bool is_cluster() const { return map_.nodes() > 1; }
+  bool is_for_columns(Clock clock) const { return is_cluster() && clock % 2 == 1; }
+  std::vector<std::uint32_t> viewed() const;
+  void take_partials(std::span<const Bytes> partials);
+  void take_columns(std::span<const Bytes> partials);
+  void start_residual();
+  void make_products();
   void run_part(WorkerId worker, std::span<const std::uint32_t> items);
   double loss() const;
   void rebuild();
-  Certificate certify_point(const PathPoint& point, const ParallelFor& parallel) const;
+  Certificate certify_point(const PathPoint& point, const ParallelFor& parallel);
   Penalty penalty() const { return request_.penalty(stages_[state_.stage].lambda); }
   bool is_last_stage() const { return state_.stage + 1 == stages_.size(); }
   double goal() const;
@@ -109,6 +128,7 @@ class LassoTrainee final : public Trainee {
   bool next_stage();
   double due_of(std::uint64_t stage) const;
   void start_solving(std::vector<std::uint32_t> candidates, bool is_new_stage);
+  void go_on_solving();
   void take_moves();
   void choose_working(std::vector<std::uint32_t> listed, bool is_new_stage);
   bool wants_products() const;
@@ -118,8 +138,10 @@ class LassoTrainee final : public Trainee {
   PathPoint point_now() const;
   PathPoint finish(Engine& engine);
 
-  const Design& design_;
+  Design& design_;
   const Response& response_;
+  const WorkerMap map_;
+  Collective nodes_;
   const double empty_objective_;
   const PathRequest request_;
   Rounds* const rounds_;
@@ -130,6 +152,9 @@ class LassoTrainee final : public Trainee {
   std::unique_ptr<LogisticFit> logistic_;  ///< of classes; null: squared errors
   Scores scores_;
   Gram gram_;
+  ColumnLoans loans_;
+  bool awaits_columns_ = false;  ///< of the working set, in the clock that is for them
+  bool is_resumed_ = false;
   std::vector<Stage> stages_;
   State state_;
   std::vector<double> coefficients_;

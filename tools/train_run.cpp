@@ -152,7 +152,7 @@ void TrainRun::check_options() {
   for (const std::string& data : {request_.data, options_.valid}) {
     if (!is_in_parts(data) || request_.algorithm->reads_parts()) continue;
     throw usage_error(data + ": " + request_.algorithm->info().name +
-                      " reads one file; files in parts (%r) are for logistic and softmax");
+                      " reads one file; files in parts (%r) are for lasso, logistic and softmax");
   }
   if (!options_.simulate.empty()) simulation_ = SimulationSpec::parse(options_.simulate);
   check_machine(options_);
@@ -169,8 +169,8 @@ void TrainRun::check_nodes() const {
       simulation_ ? "--simulate: " : "started as " + std::to_string(nodes_.count()) + " ranks, but ";
   if (!request_.algorithm->runs_on_several_nodes(options_.schedule)) {
     throw usage_error(how + request_.algorithm->info().name +
-                      " with these options runs on one node only (on several: lda without --fit-priors, logistic, "
-                      "mf with --solver sgd, pagerank and softmax)");
+                      " with these options runs on one node only (on several: lasso with --scheduler dynamic and "
+                      "without --cv, lda without --fit-priors, logistic, mf with --solver sgd, pagerank and softmax)");
   }
   if (options_.workers && *options_.workers < static_cast<int>(nodes_.count())) {
     throw usage_error(how + "--workers is " + std::to_string(*options_.workers) + ": every rank needs a worker");

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <sstream>
 
 #include "algorithms/algorithm.h"
 #include "algorithms/labelled_rows.h"
 #include "algorithms/lasso_certificate.h"
+#include "algorithms/lasso_columns.h"
 #include "algorithms/lasso_gram.h"
 #include "algorithms/lasso_model.h"
 #include "algorithms/lasso_rounds.h"
@@ -149,6 +151,101 @@ TEST_F(LassoTest, the_same_workers_give_the_same_bits_on_any_threads_and_domains
       one.engine.topology = "numa:2 core:2 pu:1";
       EXPECT_EQ(train_model(one).checksum, expected);
     }
+  }
+}
+
+TEST_F(LassoTest, the_same_workers_give_the_same_bits_on_any_nodes_and_a_run_goes_on_on_others) {
+  write_rows("dense", make({1000, 300, 1, 0.9}));  // its products make rounds of their own
+  write_rows("sparse", make({200, 1500, 0.03}));
+  write_rows("held-out", make({60, 1600, 0.03, 0, 0, 4}));
+  write_rows("narrow", make({80, 100, 0.1}));  // two blocks of columns: most nodes have none
+  for (const auto& [data, params] : {std::pair{"dense", Params{{"path", "8"}}},
+                                     {"dense", Params{{"lambda", "0.05"}, {"l1-ratio", "0.7"}}},
+                                     {"sparse", Params{{"path", "20"}, {"path-ratio", "0.01"}}},
+                                     {"sparse", Params{{"lambda", "0.02"}}},
+                                     {"narrow", Params{{"path", "6"}}}}) {
+    Job one = job(params);
+    one.data = data;
+    one.valid = one.data == "sparse" ? "held-out" : "";
+    one.workers = 7;
+    one.stop.tolerance = 1e-8;
+    Keeper keeper;
+    const Outcome expected = train_model(one, &keeper);
+    EXPECT_EQ(checksums_on(7, one), std::vector<std::string>(7, expected.checksum)) << data;
+    Job part = one;
+    part.stop.iterations = expected.result.iterations / 2;
+    part.checkpoint_every = 1;
+    checksums_on(3, part, &keeper);
+    Job rest = one;
+    rest.resume_from = &keeper.newest;
+    EXPECT_EQ(train_model(rest).checksum, expected.checksum) << data;
+    EXPECT_EQ(checksums_on(2, rest), std::vector<std::string>(2, expected.checksum)) << data;
+    if (params.contains("path")) continue;
+    Job again = one;
+    again.init = one.out;
+    again.out = "again";
+    const std::string warm = train_model(again).checksum;
+    EXPECT_EQ(checksums_on(3, again), std::vector<std::string>(3, warm)) << data;
+  }
+}
+
+TEST_F(LassoTest, a_node_keeps_its_columns_and_the_working_set_of_others) {
+  const lasso::Oracle oracle = write_rows({200, 1500, 0.03});
+  Engine engine(job().engine);
+  const SparseRows rows = read_labelled_rows(path("rows"), "", "", engine).rows;
+  const lasso::Kernels& kernels = lasso::kernels(engine.simd());
+  const lasso::Design whole(rows, true, true, kernels, serial_for);
+  std::uint32_t seen = 0;
+  for (NodeId node = 0; node < 3; ++node) {
+    lasso::Design part(rows, true, true, kernels, serial_for, {.workers = 5, .nodes = 3, .node = node});
+    EXPECT_EQ(part.first_here(), seen);
+    seen = part.last_here();
+    for (std::uint32_t j = 0; j < whole.columns(); ++j) {
+      ASSERT_EQ(part.length(j), whole.length(j));
+      ASSERT_EQ(part.mean(j), whole.mean(j));
+      ASSERT_EQ(part.inverse_scale(j), whole.inverse_scale(j));
+      ASSERT_EQ(part.curvature(j), whole.curvature(j));
+      if (!part.is_here(j)) continue;
+      const lasso::ColumnView mine = part.view(j), theirs = whole.view(j);
+      ASSERT_TRUE(std::equal(mine.rows, mine.rows + mine.count, theirs.rows, theirs.rows + theirs.count));
+      ASSERT_TRUE(std::equal(mine.values, mine.values + mine.count, theirs.values));
+    }
+  }
+  EXPECT_EQ(seen, whole.columns());
+  EXPECT_EQ(oracle.columns(), whole.columns());
+}
+
+TEST_F(LassoTest, lent_columns_are_those_wanted_and_at_most_twice_as_many_others) {
+  write_rows({200, 1500, 0.03});
+  Engine engine(job().engine);
+  const SparseRows rows = read_labelled_rows(path("rows"), "", "", engine).rows;
+  const lasso::Kernels& kernels = lasso::kernels(engine.simd());
+  std::vector<lasso::Design> designs;
+  for (NodeId node = 0; node < 2; ++node) {
+    designs.emplace_back(rows, true, true, kernels, serial_for, lasso::Dealing{.workers = 4, .nodes = 2, .node = node});
+  }
+  const lasso::Design whole(rows, true, true, kernels, serial_for);
+  std::vector<lasso::ColumnLoans> loans;
+  for (lasso::Design& design : designs) loans.emplace_back(design);
+  const Random random(6, Purpose::test);
+  for (std::uint64_t turn = 0; turn < 50; ++turn) {
+    RandomStream draw = random.stream(0, turn);
+    std::vector<std::uint32_t> wanted;
+    for (std::uint64_t k = 0; k < 1 + turn % 7 * 20; ++k)
+      wanted.push_back(static_cast<std::uint32_t>(draw.below(whole.columns())));
+    ASSERT_EQ(loans[0].want(wanted), loans[1].want(wanted));
+    const Bytes of[] = {loans[0].pack(), loans[1].pack()};
+    for (NodeId node = 0; node < 2; ++node) loans[node].take(of[1 - node]);
+    std::uint64_t entries = 0;
+    for (const std::uint32_t j : std::set<std::uint32_t>(wanted.begin(), wanted.end())) {
+      entries += whole.length(j);
+      for (const lasso::Design& design : designs) {
+        const lasso::ColumnView here = design.view(j), there = whole.view(j);
+        ASSERT_TRUE(std::equal(here.rows, here.rows + here.count, there.rows, there.rows + there.count));
+        ASSERT_TRUE(std::equal(here.values, here.values + here.count, there.values));
+      }
+    }
+    for (const lasso::Design& design : designs) ASSERT_LE(design.lent_entries(), 3 * entries) << turn;
   }
 }
 

@@ -93,15 +93,15 @@ class LinearTest : public testing::Test {
     return outcome;
   }
 
-  /// The checksums of the models that the nodes of a cluster in this process come to.
-  std::vector<std::string> checksums_on(NodeId nodes, const Job& job) const {
+  /// The checksums of the models that the nodes of a cluster in this process come to; `keeper` is the first one's.
+  std::vector<std::string> checksums_on(NodeId nodes, const Job& job, Keeper* keeper = nullptr) const {
     LocalCluster cluster(nodes);
     std::vector<std::future<std::string>> runs;
     for (NodeId node = 0; node < nodes; ++node) {
       runs.push_back(std::async(std::launch::async, [&, node] {
         Job own = job;
         own.out += "-" + std::to_string(node);
-        return train_model(own, nullptr, &cluster.node(node)).checksum;
+        return train_model(own, node == 0 ? keeper : nullptr, &cluster.node(node)).checksum;
       }));
     }
     std::vector<std::string> checksums;

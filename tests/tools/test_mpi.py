@@ -23,6 +23,7 @@ kNewton = ("logistic", "rows.svm", "--valid", "valid.svm", "--workers", "8", "--
 kFactors = ("mf", "ratings.txt", "--schedule", "data", "--rank", "8", "--workers", "8", "--iterations", "2")
 kRotation = ("mf", "ratings.txt", "--valid", "valid.txt", "--rank", "8", "--workers", "8", "--iterations", "6")
 kTopics = ("lda", "corpus.txt", "--valid", "held-out.txt", "--topics", "12", "--document-blocks", "2", "--workers", "8", "--iterations", "6")
+kPath = ("lasso", "wide.svm", "--path", "20", "--workers", "8", "--iterations", "16")
 kRanks = ("pagerank", "graph.txt", "--workers", "8", "--iterations", "12")
 kDeltas = (*kRanks[:2], "--method", "delta", "--dangling", "drop", *kRanks[2:])
 
@@ -86,6 +87,7 @@ class Mpi(CommandLine):
         self.write("ratings.txt", ratings_text(users=200, items=80, ratings=6000))
         self.write("valid.txt", ratings_text(users=210, items=85, ratings=500, seed=2))
         self.write("valid.svm", rows_text(rows=500, seed=6))
+        self.write("wide.svm", rows_text(rows=400, columns=900))
         self.write("graph.txt", graph_text())
         self.write("corpus.txt", corpus_text())
         self.write("held-out.txt", corpus_text(documents=100, seed=9))
@@ -139,6 +141,7 @@ class Bits(Mpi):
             (kFactors, ((2, 2), (4, 1))),
             (kRotation, ((2, 1), (4, 2))),
             (kTopics, ((2, 2), (4, 1))),
+            (kPath, ((4, 2),)),
             (kRanks, ((4, 2),)),
             (kDeltas, ((4, 1),)),
         )):
@@ -270,7 +273,7 @@ class OneVoice(Mpi):
         self.refused(2, "bad.svm:2", "logistic", bad, "--solver", "sgd", expect=DATA)
 
     def test_what_cannot_run_on_several_nodes_says_so(self):
-        for words in (("lasso", "rows.svm"), ("mf", "ratings.txt", "--solver", "als"), ("lda", "corpus.txt", "--fit-priors")):
+        for words in (("lasso", "rows.svm", "--cv", "5"), ("lasso", "rows.svm", "--scheduler", "cyclic"), ("mf", "ratings.txt", "--solver", "als"), ("lda", "corpus.txt", "--fit-priors")):
             self.refused(2, f"started as 2 ranks, but {words[0]} with these options runs on one node only", *words)
         self.refused(2, "start it without mpirun", *kLogistic, "--simulate", "nodes:2")
         done = self.mpirun(2, "list", expect=USAGE)
