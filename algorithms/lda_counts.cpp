@@ -235,11 +235,26 @@ std::uint64_t DocumentTopics::bytes_of_list(std::uint32_t length, std::size_t to
   return padded_topics(list_capacity(length, topics)) * (sizeof(Topic) + sizeof(std::int32_t));
 }
 
+void DocumentTopics::reuse(std::span<const std::uint32_t> lengths, DocumentForm form) {
+  lengths_.assign(lengths.begin(), lengths.end());
+  form_ = form;
+  tokens_.clear();
+}
+
+// Mapping memory anew costs more than to clear what is there: a fault for each page.
+std::byte* DocumentTopics::take_memory(std::size_t bytes) {
+  if (bytes <= memory_.size()) {
+    std::fill_n(memory_.data(), bytes, std::byte{0});
+  } else {
+    memory_.release();
+    memory_ = Buffer::local(bytes, domain_, topology_);
+  }
+  return memory_.data();
+}
+
 void DocumentTopics::allocate() {
-  memory_.release();
   if (form_ == DocumentForm::dense) {
-    memory_ = Buffer::local(lengths_.size() * stride_ * sizeof(std::int32_t), domain_, topology_);
-    dense_counts_ = reinterpret_cast<std::int32_t*>(memory_.data());
+    dense_counts_ = reinterpret_cast<std::int32_t*>(take_memory(lengths_.size() * stride_ * sizeof(std::int32_t)));
     return;
   }
   begin_.assign(lengths_.size() + 1, 0);
@@ -247,8 +262,7 @@ void DocumentTopics::allocate() {
     begin_[d + 1] = begin_[d] + bytes_of_list(lengths_[d], topics_) / sizeof(std::uint32_t);
   }
   sizes_.assign(lengths_.size(), 0);
-  memory_ = Buffer::local(begin_.back() * sizeof(std::uint32_t), domain_, topology_);
-  slots_ = reinterpret_cast<std::uint32_t*>(memory_.data());
+  slots_ = reinterpret_cast<std::uint32_t*>(take_memory(begin_.back() * sizeof(std::uint32_t)));
 }
 
 DenseRows DocumentTopics::dense() noexcept { return {dense_counts_, stride_}; }
@@ -325,6 +339,13 @@ void DocumentTopics::list_topics(std::size_t document, const std::vector<Topic>&
 
 void DocumentTopics::count(std::span<const std::uint32_t> documents, std::span<const Topic> topics) {
   allocate();
+  if (form_ == DocumentForm::listed) return count_lists(documents, topics);
+  for (std::size_t i = 0; i < topics.size(); ++i) {
+    if (topics[i] != kNoTopic) ++dense_counts_[documents[i] * stride_ + topics[i]];
+  }
+}
+
+void DocumentTopics::count_lists(std::span<const std::uint32_t> documents, std::span<const Topic> topics) {
   std::vector<std::uint64_t> next(lengths_.size() + 1, 0);
   for (std::size_t d = 0; d < lengths_.size(); ++d) next[d + 1] = next[d] + lengths_[d];
   std::vector<Topic> by_document(next.back());
@@ -339,11 +360,7 @@ void DocumentTopics::count(std::span<const std::uint32_t> documents, std::span<c
     for (std::uint64_t i = first; i < next[d]; ++i) {
       if (counts[by_document[i]]++ == 0) present.push_back(by_document[i]);
     }
-    if (form_ == DocumentForm::listed) {
-      list_topics(d, present, counts);
-      continue;
-    }
-    for (const Topic topic : present) dense_counts_[d * stride_ + topic] = std::exchange(counts[topic], 0);
+    list_topics(d, present, counts);
   }
 }
 

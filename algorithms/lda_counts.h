@@ -114,6 +114,9 @@ class DocumentTopics {
   std::size_t documents() const noexcept { return lengths_.size(); }
   std::uint32_t length(std::size_t document) const { return lengths_[document]; }
   void add(std::uint32_t document, Topic topic);
+  /// Becomes the counts of other documents, which count() has yet to make, in memory that is kept if it is large
+  /// enough.
+  void reuse(std::span<const std::uint32_t> lengths, DocumentForm form);
   /// Lists the tokens of each document, once: token i is one of documents[i]. Cost: a pass over the tokens, 4 bytes
   /// for each.
   void list_tokens(std::span<const std::uint32_t> documents);
@@ -124,7 +127,7 @@ class DocumentTopics {
   /// Changes the form and keeps the counts.
   void convert(DocumentForm form);
   /// Counts from scratch: token i is one of documents[i] and has topics[i], or none. Cost: a pass over the tokens, and
-  /// the topics of each document sorted.
+  /// for lists the topics of each document sorted.
   void count(std::span<const std::uint32_t> documents, std::span<const Topic> topics);
   /// Calls visit(topic, count) for every topic that a document has, ascending.
   template <class Visitor>
@@ -151,6 +154,8 @@ class DocumentTopics {
 
  private:
   void allocate();
+  std::byte* take_memory(std::size_t bytes);
+  void count_lists(std::span<const std::uint32_t> documents, std::span<const Topic> topics);
   void list_topics(std::size_t document, const std::vector<Topic>& topics, std::vector<std::int32_t>& counts);
 
   const Topology& topology_;

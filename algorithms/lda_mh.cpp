@@ -93,8 +93,8 @@ class MhSampler final : public Sampler {
   static double phi(const Token& token, Topic k) {
     return (token.visit.counts[k] + double{token.visit.beta}) * double{token.view.inverse[k]};
   }
-  static double in_document(const Token& token, Topic k) {
-    const double alpha{token.view.alpha[k]};
+  double in_document(const Token& token, Topic k) const {
+    const double alpha{token.view.alpha[symmetric_ ? 0 : k]};  // a place that is in the cache, however many topics
     if (k == token.old) return token.list.counts[token.old_place] - 1 + alpha;
     const std::uint32_t place = place_of(token.list, k);
     const bool has = place < token.list.size && token.list.topics[place] == k;

@@ -53,7 +53,9 @@ LdaState::LdaState(TokenGrid&& laid_out, const Topology& machine, const WorkerMa
       totals(topics, map.first_worker(map.this_node()), map.first_worker(map.this_node() + 1)),
       priors(std::move(start)),
       resident_stripes(grid.stripes()),
-      topology_(machine) {
+      topology_(machine),
+      forms_(grid.stripes(), DocumentForm::listed),
+      spare_(grid.workers()) {
   domains_.resize(map.workers(), 0);
   for (std::size_t w = grid.first_here(); w < grid.end_here(); ++w) {
     domains_[w] = map.domain_of(static_cast<WorkerId>(w));
@@ -64,11 +66,14 @@ LdaState::LdaState(TokenGrid&& laid_out, const Topology& machine, const WorkerMa
   }
 }
 
-void LdaState::make_documents(std::size_t stripe) {
+std::span<const std::uint32_t> LdaState::lengths_of(std::size_t stripe) const {
   const Axis& axis = grid.documents();
-  documents[stripe] = std::make_unique<DocumentTopics>(
-      topology_, domains_[stripe % grid.workers()],
-      std::span(axis.counts).subspan(axis.begin[stripe], axis.part_size(stripe)), topics(), DocumentForm::listed);
+  return std::span(axis.counts).subspan(axis.begin[stripe], axis.part_size(stripe));
+}
+
+void LdaState::make_documents(std::size_t stripe) {
+  documents[stripe] = std::make_unique<DocumentTopics>(topology_, domains_[stripe % grid.workers()], lengths_of(stripe),
+                                                       topics(), DocumentForm::listed);
 }
 
 void LdaState::count_stripe(std::size_t stripe) {
@@ -91,13 +96,16 @@ void LdaState::store(std::size_t document_block) {
 void LdaState::bring(std::size_t stripe) {
   if (!is_streamed(stripe)) return;
   stream->bring(stripe, grid.stripe(stripe));
-  make_documents(stripe);
+  documents[stripe] = std::move(spare_[stripe % grid.workers()]);
+  if (documents[stripe] == nullptr) make_documents(stripe);
+  documents[stripe]->reuse(lengths_of(stripe), forms_[stripe]);
   count_stripe(stripe);
 }
 
 void LdaState::release(std::size_t stripe, bool changed) {
   if (!is_streamed(stripe)) return;
-  documents[stripe].reset();
+  forms_[stripe] = documents[stripe]->form();
+  spare_[stripe % grid.workers()] = std::move(documents[stripe]);
   stream->release(stripe, grid.stripe(stripe), changed);
 }
 

@@ -77,12 +77,15 @@ struct LdaState {
 
  private:
   std::uint64_t tokens_here() const;
+  std::span<const std::uint32_t> lengths_of(std::size_t stripe) const;
   void count_stripe(std::size_t stripe);
   void count_words(BlockId block, std::size_t document_block);
   void give_assignments(const ByteSink& sink) const;
 
   const Topology& topology_;
-  std::vector<DomainId> domains_;  ///< by worker
+  std::vector<DomainId> domains_;                       ///< by worker
+  std::vector<DocumentForm> forms_;                     ///< by stripe: that of its counts when it was here last
+  std::vector<std::unique_ptr<DocumentTopics>> spare_;  ///< by worker: counts of a stripe that has left
 };
 
 /// Draws a topic for every token of a document block, all equally likely.

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <numeric>
 #include <set>
 #include <sstream>
 
@@ -247,6 +248,31 @@ TEST(LdaCounts, rows_keep_their_counts_from_one_form_to_the_other) {
   EXPECT_EQ(all(), before);
   documents.convert(DocumentForm::listed);
   EXPECT_EQ(all(), before);
+}
+
+TEST(LdaCounts, memory_of_other_documents_holds_nothing_of_them) {
+  const Topology topology = Topology::synthetic("numa:1 core:1 pu:1");
+  const auto counted = [](DocumentTopics& documents, const std::vector<Topic>& topics) {
+    std::vector<std::uint32_t> of_tokens;
+    for (std::uint32_t d = 0; d < documents.documents(); ++d) of_tokens.insert(of_tokens.end(), documents.length(d), d);
+    documents.count(of_tokens, topics);
+    documents.list_tokens(of_tokens);
+    return documents.pack();
+  };
+  const std::vector<std::uint32_t> many{9, 3, 50}, few{2, 0, 4};
+  const std::vector<Topic> of_few{7, 3, 28, 28, 1, kNoTopic};
+  for (const DocumentForm form : {DocumentForm::dense, DocumentForm::listed}) {
+    DocumentTopics used(topology, 0, many, 30, DocumentForm::listed), fresh(topology, 0, few, 30, form);
+    std::vector<Topic> of_many(62);
+    std::iota(of_many.begin(), of_many.end(), Topic{0});
+    for (Topic& topic : of_many) topic %= 30;
+    static_cast<void>(counted(used, of_many));
+    used.reuse(few, form);
+    EXPECT_EQ(counted(used, of_few), counted(fresh, of_few));
+    EXPECT_EQ(used.form(), form);
+    EXPECT_EQ(used.tokens_of(2).size(), 4U);
+    EXPECT_EQ(used.tokens_of(2).front(), 2U);
+  }
 }
 
 TEST(LdaHeldOut, tokens_go_to_the_halves_in_turn) {
