@@ -1,28 +1,30 @@
 #include "engine/access_learner.h"
 
 namespace orrery {
-namespace {
 
-// A pattern that does not come back within so many plans, each a quarter longer, is not worth more of them; but rows of
-// an iteration that takes many clocks come back late, so as long as the plan may come to cover half of the table, the
-// memory is small against the table's.
-constexpr unsigned kPoorPlans = 12;
-
-}  // namespace
-
-bool AccessLearner::repeats() {
-  const std::uint64_t adds = counts_.adds - adds_before_;
-  adds_before_ += adds;
-  poor_plans_ = plan_ != nullptr && 2 * misses_since_ > adds ? poor_plans_ + 1 : 0;
-  const bool comes_back = poor_plans_ < kPoorPlans || planned() < table_rows_ / 2;
-  return comes_back && planned() + missed_.size() <= AccessSlots::kMost;
+void AccessLearner::note_clock(std::size_t touched, std::span<const std::uint32_t> missed) {
+  ++clocks_;
+  ++clocks_since_;
+  touched_since_ += touched + missed.size();
+  if (!is_on_ || touched + missed.size() == 0) return;
+  const std::uint64_t before = known();
+  if (!missed.empty() && known_ == nullptr) {
+    const std::pmr::polymorphic_allocator<> allocator(memory_);
+    known_ = plan_ == nullptr ? std::allocate_shared<AccessSlots>(allocator, table_rows_, memory_)
+                              : std::allocate_shared<AccessSlots>(allocator, *plan_, memory_);
+  }
+  for (const std::uint32_t row : missed) known_->enter(row);
+  const std::uint64_t strange = known() - before;
+  const bool is_first = before == 0;
+  lacked_ += is_first ? strange : missed.size() - strange;
+  strange_clocks_ = !is_first && 2 * strange > touched + missed.size() ? strange_clocks_ + 1 : 0;
 }
 
 // A worker that touches most rows, often, is better off with a record of every row than with a look-up for each access
 // - if they come again. It takes at most twice the memory, and where all records are walked after a clock, those in
 // vain, too.
 bool AccessLearner::replicates(std::uint32_t rows) const {
-  const bool come_again = poor_plans_ == 0 && counts_.adds >= 2 * std::uint64_t{rows};
+  const bool come_again = strange_clocks_ == 0 && counts_.adds >= 2 * std::uint64_t{rows};
   if (!come_again || 2 * std::uint64_t{rows} < table_rows_) return false;
   const auto looked_up = static_cast<double>(counts_.reads + counts_.adds - along_);
   const double walked =
@@ -37,31 +39,32 @@ std::shared_ptr<AccessSlots> AccessLearner::everything() const {
 }
 
 std::shared_ptr<const AccessSlots> AccessLearner::extended() {
-  if (misses_since_ == 0) return plan_;
-  if (!repeats()) {
+  if (known() > AccessSlots::kMost) {
     is_on_ = false;
-    counts_.given_up = 1;
+    known_ = nullptr;
     return nullptr;
   }
+  if (!pays(lacked_, known()) && is_in_vain()) {
+    if (known_ == nullptr)
+      known_ = std::allocate_shared<AccessSlots>(std::pmr::polymorphic_allocator<>(memory_), *plan_, memory_);
+    return nullptr;
+  }
+  if (known_ == nullptr || lacked_ == 0) return plan_;
   ++counts_.extensions;
-  const std::pmr::polymorphic_allocator<> allocator(memory_);
-  auto longer = plan_ == nullptr ? std::allocate_shared<AccessSlots>(allocator, table_rows_, memory_)
-                                 : std::allocate_shared<AccessSlots>(allocator, *plan_, memory_);
-  for (const std::uint32_t row : missed_) longer->enter(row);
-  return replicates(longer->size()) ? everything() : longer;
+  return replicates(known_->size()) ? everything() : known_;
 }
 
 std::vector<std::uint32_t> AccessLearner::known_rows() const {
+  const AccessSlots* const all = known_ == nullptr ? plan_.get() : known_.get();
   std::vector<std::uint32_t> rows;
-  for (std::uint32_t slot = 0; slot < planned(); ++slot) rows.push_back(plan_->row(slot));
-  rows.insert(rows.end(), missed_.begin(), missed_.end());
+  for (std::uint32_t slot = 0; slot < known(); ++slot) rows.push_back(all->row(slot));
   return rows;
 }
 
 void AccessLearner::follow(std::shared_ptr<const AccessSlots> plan) {
   plan_ = std::move(plan);
-  missed_.clear();
-  misses_since_ = 0;
+  lacked_ = 0;
+  if (plan_ != nullptr && plan_->size() >= known()) known_ = nullptr;
 }
 
 }  // namespace orrery

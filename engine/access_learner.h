@@ -1,6 +1,8 @@
 // Learns which rows one worker adds to, and counts how well what was learned serves it (design section 6). The dynamic
-// path notes rows that the plan lacks; between clocks, once enough accesses have missed to pay for it, the plan grows
-// by them. A plan only grows, and what was found by slot before is found by the same slot after, until it has all rows.
+// path notes rows that the plan lacks. What a first clock touched is planned at once; after that a plan grows between
+// clocks, by all that is known, once enough of what it lacks has come again: rows that are new in an iteration of many
+// clocks gain nothing from a plan before the next iteration. A plan only grows, and what was found by slot before is
+// found by the same slot after, until it has all rows; one that serves nothing for long is put aside until then.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +24,7 @@ struct AccessCounts {
   std::uint64_t misses = 0;      ///< adds to rows outside the plan as it was then, the first clock's included
   std::uint64_t rows = 0;        ///< in plans of workers
   std::uint64_t extensions = 0;  ///< of plans, the first plans included
-  std::uint64_t given_up = 0;    ///< workers whose accesses do not repeat
+  std::uint64_t given_up = 0;    ///< workers whose accesses do not repeat, as far as is known
   std::uint64_t replicated = 0;  ///< workers with a record of every row, which need no look-up
   void add(const AccessCounts& other) {
     reads += other.reads;
@@ -43,7 +45,7 @@ class AccessLearner {
   /// For a table of `rows`. `is_walked`: records are looked at in the order of rows, needed or not, after every clock.
   /// `memory` must outlive it.
   AccessLearner(std::uint32_t rows, const AccessCosts& costs, bool is_walked, std::pmr::memory_resource* memory)
-      : table_rows_(rows), costs_(costs), is_walked_(is_walked), memory_(memory), missed_(memory) {}
+      : table_rows_(rows), costs_(costs), is_walked_(is_walked), memory_(memory) {}
 
   /// Without learning every access takes the dynamic path and nothing is noted. Before the first clock.
   void switch_off() { is_on_ = false; }
@@ -58,18 +60,12 @@ class AccessLearner {
   /// An add to a row with this slot in the plan; kNone: it has none.
   void count_add(std::uint32_t slot) noexcept {
     ++counts_.adds;
-    if (slot != kNone || !is_on_) return;
-    ++misses_since_;
-    ++counts_.misses;
+    if (slot == kNone && is_on_) ++counts_.misses;
   }
 
-  /// The clock is over, in which so many rows of the plan were touched and the adds to these rows missed.
-  void note_clock(std::size_t touched, std::span<const std::uint32_t> missed) {
-    ++clocks_;
-    ++clocks_since_;
-    touched_since_ += touched + missed.size();
-    if (is_on_) missed_.insert(missed_.end(), missed.begin(), missed.end());
-  }
+  /// The clock is over, in which so many rows of the plan were touched and the adds to these rows missed, each of which
+  /// comes once.
+  void note_clock(std::size_t touched, std::span<const std::uint32_t> missed);
   /// Had the values of rows better stand side by side (UpdateRecords)? `now`: do they, which is changed only for much;
   /// `record_bytes`: of a row with its values at its slot. They had, measured, if clocks touch few of the plan's rows,
   /// or touch a row about once and it takes more than a cache line: then the lines count. Else the further load of
@@ -89,15 +85,21 @@ class AccessLearner {
     adds_before_arranged_ = counts_.adds;
   }
 
-  /// Have so many adds missed since the plan was made that a longer one pays? It costs about as much as a quarter as
-  /// many dynamic adds as it has rows.
-  bool is_due() const noexcept { return pays(misses_since_, planned()); }
-  static bool pays(std::uint64_t misses, std::uint64_t planned) { return misses > 0 && misses >= planned / 4; }
-  std::uint64_t misses_since() const noexcept { return misses_since_; }
+  /// Rows, once for each clock, that a plan of all that is known would have served.
+  std::uint64_t lacked() const noexcept { return lacked_; }
+  /// In the plan, and outside.
+  std::uint64_t known() const noexcept { return known_ == nullptr ? planned() : known_->size(); }
+  /// Does a longer plan pay, when so many rows are known and so many were lacked? It costs about as much as a quarter
+  /// as many dynamic adds as it has rows.
+  static bool pays(std::uint64_t lacked, std::uint64_t known) { return lacked > 0 && lacked >= known / 4; }
+  /// The plan has served next to nothing for many clocks, in which nothing came again.
+  bool is_in_vain() const noexcept { return plan_ != nullptr && strange_clocks_ >= kManyStrange; }
+  /// Is it time to follow another plan?
+  bool is_due() const noexcept { return pays(lacked_, known()) || is_in_vain(); }
   std::uint32_t planned() const noexcept { return plan_ == nullptr ? 0 : plan_->size(); }
-  /// A copy of the plan with the missed rows, in the order of their first touch, to be followed next; the plan itself
-  /// when nothing missed; a plan of every row when that is cheaper than looking slots up (then slots change). Null when
-  /// adds do not repeat: then nothing is learned any more.
+  /// What to follow next: the plan and all rows that are known beside it, in the order of their first touch, the plan
+  /// itself when there are none; a plan of every row when that is cheaper than looking slots up (then slots change).
+  /// Null, for now, when the plan is in vain.
   std::shared_ptr<const AccessSlots> extended();
   const std::shared_ptr<const AccessSlots>& plan() const noexcept { return plan_; }
   void follow(std::shared_ptr<const AccessSlots> plan);
@@ -109,14 +111,15 @@ class AccessLearner {
     AccessCounts all = counts_;
     all.rows = planned();
     all.replicated = plan_ != nullptr && plan_->is_whole() ? 1 : 0;
+    all.given_up = plan_ == nullptr && (strange_clocks_ >= kManyStrange || !is_on_) && counts_.misses > 0 ? 1 : 0;
     return all;
   }
 
  private:
   static constexpr std::uint64_t kEnoughClocks = 8;
+  static constexpr unsigned kManyStrange = 12;
   static constexpr std::size_t kCacheLine = 64;
 
-  bool repeats();
   bool replicates(std::uint32_t rows) const;
   std::shared_ptr<AccessSlots> everything() const;
 
@@ -125,15 +128,14 @@ class AccessLearner {
   const bool is_walked_;
   std::pmr::memory_resource* const memory_;
   bool is_on_ = true;
-  std::shared_ptr<const AccessSlots> plan_;  ///< null: none yet, or given up
-  std::pmr::vector<std::uint32_t> missed_;   ///< rows outside the plan, since it was made; each once a clock
-  std::uint64_t misses_since_ = 0;
-  std::uint64_t adds_before_ = 0;  ///< when the plan was made
-  std::uint64_t along_ = 0;        ///< accesses that came along streams
+  std::shared_ptr<const AccessSlots> plan_;  ///< null: none yet, or put aside
+  std::shared_ptr<AccessSlots> known_;       ///< the plan and what missed, if that is more
+  std::uint64_t lacked_ = 0;                 ///< since the plan was made
+  unsigned strange_clocks_ = 0;              ///< in a row, of which most rows were never seen before
+  std::uint64_t along_ = 0;                  ///< accesses that came along streams
   std::uint64_t clocks_ = 0;
   std::uint64_t clocks_since_ = 0, touched_since_ = 0;  ///< clocks, and rows of each, since they were arranged
   std::uint64_t adds_before_arranged_ = 0;
-  unsigned poor_plans_ = 0;  ///< in a row, of which most adds missed
   AccessCounts counts_;
 };
 

@@ -39,6 +39,8 @@ class AtomicFile {
   void write(std::string_view text);
   /// Appends through an ostream; a failed write throws out of the insertion. Valid as long as this object.
   std::ostream& stream();
+  /// Hands everything appended so far to the file system.
+  void flush();
   /// Bytes appended so far.
   std::uint64_t size() const noexcept { return size_; }
   /// Flush, fsync, close, rename, fsync of the directory. Nothing may be written afterwards.
@@ -49,7 +51,6 @@ class AtomicFile {
 
  private:
   class Buffer;
-  void flush();
   [[noreturn]] void fail(int error_number) const;
 
   std::filesystem::path path_;

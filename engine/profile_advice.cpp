@@ -14,6 +14,9 @@ constexpr double kTooLong = 1.15;
 // Shared rows cost more than rotating them from about here on.
 constexpr double kMuchShared = 0.2;
 constexpr double kManyTimesTheLeast = 1.5;
+// A trial has won if an iteration takes at most this part of the time: short runs differ by some per cent by
+// themselves.
+constexpr double kWon = 0.93;
 
 std::string number(double value, int digits) {
   std::array<char, 64> text{};
@@ -25,18 +28,19 @@ std::string percent(double share) { return number(100 * share, 1) + " %"; }
 Advice on_workers(const ProfileFacts& f) {
   const std::string idle = "threads had nothing to run for " + percent(f.idle) + " of their time";
   const std::string more = std::to_string(std::max<unsigned>(4 * f.threads, 2 * f.workers));
+  const std::string keep = "keep " + std::to_string(f.workers) + " workers";
   if (f.workers < f.threads) {
     return {"workers", "use at least as many workers as threads: --workers " + more + " (it changes the bits)",
-            std::to_string(f.workers) + " workers on " + std::to_string(f.threads) + " threads; " + idle};
+            std::to_string(f.workers) + " workers on " + std::to_string(f.threads) + " threads; " + idle,
+            Change{"workers", more}, keep};
   }
+  const std::string longest =
+      "the longest worker of a clock takes " + number(f.longest_over_share, 2) + " times a thread's share of it; ";
   if (f.idle > kWorthwhile && f.longest_over_share > kTooLong) {
-    return {"workers", "cut the work finer: --workers " + more + " (it changes the bits)",
-            "the longest worker of a clock takes " + number(f.longest_over_share, 2) +
-                " times a thread's share of it; " + idle};
+    return {"workers", "cut the work finer: --workers " + more + " (it changes the bits)", longest + idle,
+            Change{"workers", more}, keep};
   }
-  return {"workers", "keep " + std::to_string(f.workers) + " workers",
-          "the longest worker of a clock takes " + number(f.longest_over_share, 2) + " times a thread's share of it; " +
-              idle};
+  return {"workers", keep, longest + idle};
 }
 
 Advice on_staleness(const ProfileFacts& f) {
@@ -49,14 +53,15 @@ Advice on_staleness(const ProfileFacts& f) {
   if (f.staleness == 0) {
     if (!waits) return {"staleness", "keep staleness 0: slack would win little", wait};
     return {"staleness",
-            f.has_tables
-                ? "try --staleness 1 and compare: slower workers would keep the others less, but rows are then "
-                  "replaced while units read them, which takes time of its own (and the bits depend on time)"
-                : "try --staleness 1: workers may run ahead, and blocks keep the bits",
-            wait};
+            f.has_tables ? "use --staleness 1: slower workers keep the others less (the bits then depend on time)"
+                         : "use --staleness 1: workers may run ahead, and blocks keep the bits",
+            wait, Change{"staleness", "1"}, "keep staleness 0"};
   }
   const std::string lag = "reads were " + number(f.mean_lag, 2) + " clocks behind on average; " + wait;
-  if (!waits && f.has_tables) return {"staleness", "a smaller --staleness may do: fresher reads cost little here", lag};
+  if (!waits && f.has_tables) {
+    return {"staleness", "use --staleness 0: fresher reads cost little here, and the bits no longer depend on time",
+            lag, Change{"staleness", "0"}, "keep the staleness"};
+  }
   return {"staleness", "keep the staleness", f.has_tables ? lag : wait};
 }
 
@@ -79,14 +84,15 @@ Advice on_placement(const ProfileFacts& f) {
       std::to_string(f.moved) + " bytes cross domains in a clock, at the least " + std::to_string(f.least);
   if (f.has_tables) evidence += "; " + percent(f.rows_of_one_domain) + " of the rows are touched by one domain only";
   if (static_cast<double>(f.moved) <= kManyTimesTheLeast * static_cast<double>(f.least)) {
-    return {"placement", "keep it: what crosses is close to what must", evidence};
+    const double more = f.least > 0 ? static_cast<double>(f.moved) / static_cast<double>(f.least) - 1 : 0;
+    return {"placement", "keep it: " + percent(std::max(0.0, more)) + " more than must crosses", evidence};
   }
   if (f.has_tables) {
     return {"placement",
             "order the data so that the shards of a domain touch the same rows: every domain is told of every row now",
             evidence};
   }
-  return {"placement", "more blocks for a worker would let a block stay in its domain longer", evidence};
+  return {"placement", "keep it: blocks go round all workers in turn, and no option has them stay longer", evidence};
 }
 
 Advice on_schedule(const ProfileFacts& f) {
@@ -96,7 +102,9 @@ Advice on_schedule(const ProfileFacts& f) {
   if (f.has_blocks) {
     const std::string wait = "workers waited for blocks for " + percent(f.block_wait) + " of their time";
     if (f.block_wait > kWorthwhile && f.idle > kWorthwhile) {
-      return {"schedule", "fewer workers or more blocks would keep workers from queueing for one block", wait};
+      const std::string fewer = std::to_string(std::max<unsigned>(f.threads, f.workers / 2));
+      return {"schedule", "have fewer workers queue for one block: --workers " + fewer + " (it changes the bits)", wait,
+              Change{"workers", fewer}, "keep " + f.schedule};
     }
     return {"schedule", "keep " + f.schedule, wait};
   }
@@ -104,7 +112,8 @@ Advice on_schedule(const ProfileFacts& f) {
   if (f.has_tables) {
     const std::string shared = percent(f.adds_to_shared) + " of the adds went to rows that several workers add to";
     if (offers("rotation") && f.adds_to_shared > kMuchShared) {
-      return {"schedule", "try --schedule rotation: each block would have one owner, which writes in place", shared};
+      return {"schedule", "use --schedule rotation: each block has one owner, which writes in place", shared,
+              Change{"schedule", "rotation"}, "keep " + f.schedule};
     }
     return {"schedule", "keep " + f.schedule, shared};
   }
@@ -114,7 +123,33 @@ Advice on_schedule(const ProfileFacts& f) {
 }  // namespace
 
 std::vector<Advice> advise(const ProfileFacts& facts) {
+  if (facts.iterations == 0) {
+    std::vector<Advice> none;
+    for (const char* about : {"workers", "staleness", "placement", "schedule"}) {
+      none.push_back({about, "no advice: profile at least one iteration (--iterations)", "0 iterations were run"});
+    }
+    return none;
+  }
   return {on_workers(facts), on_staleness(facts), on_placement(facts), on_schedule(facts)};
+}
+
+Advice judged(const Advice& advice, const Trial& trial) {
+  Advice out = advice;
+  const std::string what_came = "an iteration took " + number(1e3 * trial.seconds, 2) + " ms with " +
+                                advice.change->text() + " and " + number(1e3 * trial.seconds_before, 2) +
+                                " ms without, when both were tried for " + std::to_string(trial.iterations) +
+                                " iterations (objective " + number(trial.objective, 6) + " and " +
+                                number(trial.objective_before, 6) + ")";
+  out.evidence = what_came + "; " + advice.evidence;
+  if (trial.seconds > kWon * trial.seconds_before)
+    out.what = advice.otherwise + ": " + advice.change->text() + " was tried and wins nothing";
+  return out;
+}
+
+Advice untried(const Advice& advice, const std::string& reason) {
+  Advice out = advice;
+  out.what = advice.what + " - not tried: " + reason;
+  return out;
 }
 
 }  // namespace orrery

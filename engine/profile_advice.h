@@ -1,8 +1,10 @@
-// What to change about a run, judged from its profile: each piece of advice names the number that it rests on. Pure
-// functions; thresholds stand here and nowhere else.
+// What to change about a run, judged from its profile: each piece of advice names the number that it rests on, and a
+// change that can be tried is judged anew by what came of the trial. Pure functions; thresholds stand here and nowhere
+// else.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@ namespace orrery {
 
 /// What advice is judged from. Shares are in [0, 1].
 struct ProfileFacts {
+  Clock iterations = 0;  ///< that were looked at
   unsigned threads = 1;
   WorkerId workers = 1;
   DomainId domains = 1;
@@ -30,12 +33,33 @@ struct ProfileFacts {
   std::uint64_t moved = 0, least = 0;  ///< bytes between domains in a clock, as it is and at the least
 };
 
+/// One option of a run, to be said otherwise.
+struct Change {
+  std::string option;  ///< "workers", "staleness", "schedule"
+  std::string value;
+  std::string text() const { return "--" + option + " " + value; }
+};
+
 struct Advice {
   std::string about;     ///< "workers", "staleness", "placement", "schedule"
   std::string what;      ///< a sentence
   std::string evidence;  ///< what was measured, with the number
+  /// What the advice is to do, where that can be tried; and what to say instead if it does not pay.
+  std::optional<Change> change = {};
+  std::string otherwise = {};
 };
 /// One for each of the four subjects, also where everything is well.
 std::vector<Advice> advise(const ProfileFacts& facts);
+
+/// Two short runs of the training, as it was and with the change of an advice, over as many iterations.
+struct Trial {
+  Clock iterations = 0;
+  double seconds = 0, seconds_before = 0;  ///< of an iteration after the first
+  double objective = 0, objective_before = 0;
+};
+/// The advice, with what came of it; or that it is better left, if iterations did not get faster.
+Advice judged(const Advice& advice, const Trial& trial);
+/// The same for a change that could not be tried: `reason` is a clause.
+Advice untried(const Advice& advice, const std::string& reason);
 
 }  // namespace orrery

@@ -268,12 +268,14 @@ class Settlement {
 
   // All workers together, because a row's sum is put together from what is known of all.
   void learn() {
-    std::uint64_t misses = 0, planned = 0;
+    std::uint64_t lacked = 0, known = 0;
+    bool in_vain = false;
     for (const WorkerView<T>* view : views_) {
-      misses += view->learner().misses_since();
-      planned += view->learner().planned();
+      lacked += view->learner().lacked();
+      known += view->learner().known();
+      in_vain = in_vain || view->learner().is_in_vain();
     }
-    if (!AccessLearner::pays(misses, planned)) return;
+    if (!AccessLearner::pays(lacked, known) && !in_vain) return;
     std::vector<std::shared_ptr<const AccessSlots>> plans;
     for (WorkerView<T>* view : views_) plans.push_back(view->learner().extended());
     follow(std::move(plans));

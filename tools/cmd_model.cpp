@@ -34,6 +34,7 @@ int fill_file(const char* command, const char* summary, Words words, Fill fill) 
   arguments.positional("DATA", data, "file to read").options(options.params).require("model").require("out");
   if (!arguments.parse(words)) return kDone;
   check_not_read("--out", out, {data});
+  check_not_of_run("--out", out, options.model);
   const auto model = open_model(options.model);
   Engine engine(options.engine_options());
   write_result(out, [&](std::ostream& stream) { fill(*model, data, options.format, engine, stream); });

@@ -18,6 +18,7 @@
 #include "tools/output.h"
 #include "tools/profile_page.h"
 #include "tools/profile_report.h"
+#include "tools/profile_trials.h"
 #include "tools/train_run.h"
 #include "tools/train_words.h"
 
@@ -31,7 +32,9 @@ struct ProfileOptions {
   ProfileOptions() {
     params.add("report", report, "directory of the report: report.json, report.html")
         .add("record", record, "iterations whose accesses to tables are recorded, from the first", between(1, 1e6))
-        .add("record-memory", record_memory, "most memory for that record (512M, 4G)");
+        .add("record-memory", record_memory, "most memory for that record (512M, 4G)")
+        .add_choice("trials", trials, "try what is recommended, in short runs with it and without",
+                    {{"on", true}, {"off", false}});
   }
   ProfileOptions(const ProfileOptions&) = delete;
   ProfileOptions& operator=(const ProfileOptions&) = delete;
@@ -39,13 +42,15 @@ struct ProfileOptions {
   std::string report;
   std::int64_t record = 2;
   std::string record_memory = "256M";
+  bool trials = true;
   ParamSet params;
 };
 
 class Profiler final : public RunProbe {
  public:
-  Profiler(const ProfileOptions& options, std::uint64_t most_bytes, bool quiet)
-      : options_(options), most_bytes_(most_bytes), quiet_(quiet) {}
+  Profiler(const ProfileOptions& options, std::uint64_t most_bytes, TrainWords& said, const InterruptGuard& interrupt,
+           Progress& progress)
+      : options_(options), most_bytes_(most_bytes), said_(said), interrupt_(interrupt), progress_(progress) {}
 
   fs::path json_file() const { return fs::path(options_.report) / "report.json"; }
   fs::path page_file() const { return fs::path(options_.report) / "report.html"; }
@@ -67,6 +72,7 @@ class Profiler final : public RunProbe {
     std::error_code error;
     fs::create_directories(options_.report, error);
     if (error) throw output_error(options_.report, error.value());
+    require_writable(options_.report, page_file().string());
     remove_orphans(options_.report);
     for (const fs::path& file : {json_file(), page_file()}) {
       fs::remove(file, error);
@@ -75,6 +81,8 @@ class Profiler final : public RunProbe {
   }
 
   void finish(const RunRecord& record) override {
+    ProfileTrials trials(said_.request, *said_.options, map_->workers(), record.result->iterations, interrupt_.flag(),
+                         progress_);
     const ProfiledRun run{.engine = *engine_,
                           .algorithm = *algorithm_,
                           .training = training_,
@@ -82,17 +90,27 @@ class Profiler final : public RunProbe {
                           .map = *map_,
                           .bound = trainee_->clock_bound(engine_->clock_bound()),
                           .recorded_iterations = std::min(options_.record, record.result->iterations),
-                          .recorded_bytes = most_bytes_};
+                          .recorded_bytes = most_bytes_,
+                          .trials = options_.trials ? &trials : nullptr};
     const Json report = profile_json(run, record);
-    write_file(json_file(), json_text(report, 1) + "\n");
-    write_file(page_file(), profile_page(report));
-    if (!quiet_) print("\n" + profile_text(report) + "report in " + page_file().string() + "\n");
+    progress_.clear();
+    // Both are on disk before one has its name: a disk that fills up leaves no half of a report.
+    AtomicFile json(json_file()), page(page_file());
+    json.write(json_text(report, 1) + "\n");
+    page.write(profile_page(report));
+    json.flush();
+    page.flush();
+    json.commit();
+    page.commit();
+    if (!said_.session.quiet) print("\n" + profile_text(report) + "report in " + page_file().string() + "\n");
   }
 
  private:
   const ProfileOptions& options_;
   const std::uint64_t most_bytes_;
-  const bool quiet_;
+  TrainWords& said_;
+  const InterruptGuard& interrupt_;
+  Progress& progress_;
   const Engine* engine_ = nullptr;
   const Algorithm* algorithm_ = nullptr;
   Training training_;
@@ -112,7 +130,9 @@ int profile_command(Words words) {
   if (!said.options->simulate.empty()) {
     throw usage_error("--simulate: a profile is of time and memory as they are on this machine; leave it out");
   }
-  Profiler profiler(options, most_bytes, said.session.quiet);
+  InterruptGuard interrupt;
+  Progress progress(2, said.session.progress, said.session.quiet);
+  Profiler profiler(options, most_bytes, said, interrupt, progress);
   for (const fs::path& file : {profiler.json_file(), profiler.page_file()}) {
     std::error_code error;  // what cannot be looked at is said when it is to be written
     for (const std::string& other : {said.options->plan_out, said.session.dump_config, said.request.data,
@@ -126,9 +146,6 @@ int profile_command(Words words) {
   }
   if (said.options->out.empty()) said.options->out = options.report;  // the run lies beside its report
   said.request.probe = &profiler;
-  said.dump_config();
-  Progress progress(2, said.session.progress, said.session.quiet);
-  InterruptGuard interrupt;
   Nodes nodes(interrupt.terminated());  // one: see orrery.cpp
   return TrainRun(said.request, *said.options, said.session, progress, nodes, interrupt).run();
 }

@@ -19,7 +19,6 @@ int train(Words words, Nodes& nodes, InterruptGuard& interrupt) {
   // One of the ranks speaks for all.
   if (!said.parse(words, nodes.is_first())) return kDone;
   if (said.options->out.empty()) throw usage_error("--out is missing: the directory of the run");
-  if (nodes.is_first()) said.dump_config();
   Progress progress(2, nodes.is_first() ? said.session.progress : ProgressMode::off,
                     said.session.quiet || !nodes.is_first());
   return TrainRun(said.request, *said.options, said.session, progress, nodes, interrupt).run();

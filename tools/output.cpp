@@ -13,6 +13,7 @@
 #include "engine/atomic_file.h"
 #include "engine/error.h"
 #include "engine/params.h"
+#include "engine/run_directory.h"
 
 namespace orrery::tools {
 
@@ -118,6 +119,23 @@ void check_not_read(const std::string& option, const std::string& file, const st
     if (!is_same_file(file, input) && !(is_in_parts(input) && is_part(file, input))) continue;
     throw usage_error(option + ": " + file + " is what the command reads; choose another name");
   }
+}
+
+void check_not_of_run(const std::string& option, const std::string& file, const std::string& run) {
+  namespace fs = std::filesystem;
+  if (run.empty() || file == "-") return;
+  std::error_code error;  // what cannot be looked at cannot be written either, which is said in the end
+  const auto place = [&](const std::string& of) { return fs::weakly_canonical(fs::absolute(of), error); };
+  const fs::path relative = place(file).lexically_relative(place(run));
+  const bool is_below = !relative.empty() && *relative.begin() != ".." && *relative.begin() != ".";
+  if (!is_below) return;
+  const bool is_run = fs::exists(fs::path(run) / "run.json", error);
+  if (is_run ? !RunDirectory::writes(relative.begin()->string()) : !fs::exists(place(file), error)) return;
+  throw usage_error(option + ": " + file + " is a file of the run or model in " + run + "; choose another name");
+}
+
+void require_writable(const std::string& directory, const std::string& file) {
+  if (::access(directory.c_str(), W_OK | X_OK) != 0) throw output_error(file, errno);
 }
 
 namespace {

@@ -37,6 +37,13 @@ bool is_same_file(const std::string& a, const std::string& b);
 /// whatever spelling, or one of the parts that an input stands for.
 void check_not_read(const std::string& option, const std::string& file, const std::vector<std::string>& inputs);
 
+/// @throws Error (usage) naming `option` when `file`, which it would write, is one of the files of the run or model in
+/// the directory `run` (empty: none).
+void check_not_of_run(const std::string& option, const std::string& file, const std::string& run);
+
+/// @throws Error (output) naming `file` when nothing can be written in `directory`, which is there.
+void require_writable(const std::string& directory, const std::string& file);
+
 /// Prints names and values: one JSON object on a line, or a line each for people. @throws as print().
 void print_values(const ValueList& values, bool json);
 

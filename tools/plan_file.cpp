@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Nothing is lost by it that was not given up, and what cannot be written is said before the training.
-void check_plan_out(const RunOptions& options, const SessionOptions& session, const std::string& data) {
+void check_plan_out(const RunOptions& options, const SessionOptions& session, const std::vector<std::string>& inputs) {
   const fs::path file = options.plan_out;
   if (file.empty()) return;
   std::error_code error;  // what cannot be looked at cannot be written either, which is said in the end
@@ -31,9 +31,13 @@ void check_plan_out(const RunOptions& options, const SessionOptions& session, co
     throw usage_error("--plan-out: " + file.string() + " is a name that the run itself writes; choose another name");
   }
   const bool will_be_there = is_in_run && place.parent_path() == run;
-  if (!will_be_there && !fs::is_directory(place.parent_path(), error)) throw output_error(file.string(), ENOENT);
+  if (!will_be_there) {
+    if (!fs::is_directory(place.parent_path(), error)) throw output_error(file.string(), ENOENT);
+    require_writable(place.parent_path().string(), file.string());
+  }
+  check_not_of_run("--plan-out", file.string(), options.init);
   if (!fs::exists(file, error)) return;
-  check_not_read("--plan-out", file, {data, options.valid, options.init, session.config});
+  check_not_read("--plan-out", file, inputs);
   if (!fs::is_regular_file(file, error)) throw usage_error("--plan-out: " + file.string() + " is no regular file");
   if (session.overwrite) return;
   throw usage_error("--plan-out: " + file.string() + " is there; choose another name or say --overwrite");
@@ -52,7 +56,8 @@ const char* plan_reason(const AccessCounts& counts, bool is_on) {
 
 }  // namespace
 
-void check_plan_words(const RunOptions& options, const SessionOptions& session, const std::string& data, bool several) {
+void check_plan_words(const RunOptions& options, const SessionOptions& session, const std::vector<std::string>& inputs,
+                      bool several) {
   for (const auto& [name, file] : {std::pair{"--plan-out", options.plan_out}, {"--plan-in", options.plan_in}}) {
     if (file.empty()) continue;
     if (!options.plan) throw usage_error(std::string{name} + " needs --plan on");
@@ -60,7 +65,10 @@ void check_plan_words(const RunOptions& options, const SessionOptions& session, 
       throw usage_error(std::string{name} + ": a plan of one node, and here are several");
     }
   }
-  check_plan_out(options, session, data);
+  if (session.overwrite && is_same_file(options.plan_in, fs::path(options.out) / "plan.bin")) {
+    throw usage_error("--plan-in: " + options.plan_in + " belongs to the run that --overwrite removes; move it first");
+  }
+  check_plan_out(options, session, inputs);
 }
 
 Fingerprint plan_fingerprint(const Algorithm& algorithm, WorkerId workers) {

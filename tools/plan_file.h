@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "algorithms/algorithm.h"
 #include "engine/checkpoint_store.h"
@@ -12,9 +13,10 @@
 
 namespace orrery::tools {
 
-/// Before anything is read. `data`: that the run trains on. @throws Error (usage) for words that do not go together and
-/// for a file that must not be written, (output) for one that cannot be.
-void check_plan_words(const RunOptions& options, const SessionOptions& session, const std::string& data, bool several);
+/// Before anything is read. `inputs`: files that the run reads, beside a plan. @throws Error (usage) for words that do
+/// not go together and for a file that must not be written, (output) for one that cannot be.
+void check_plan_words(const RunOptions& options, const SessionOptions& session, const std::vector<std::string>& inputs,
+                      bool several);
 
 /// What a plan depends on: who touches which rows. A plan changes no bit, so nothing else belongs here.
 Fingerprint plan_fingerprint(const Algorithm& algorithm, WorkerId workers);

@@ -13,6 +13,7 @@
 #include "engine/profile_advice.h"
 #include "numa/topology.h"
 #include "tools/output.h"
+#include "tools/profile_trials.h"
 #include "tools/train_observer.h"
 
 namespace orrery::tools {
@@ -474,6 +475,7 @@ class ReportBuilder {
   }
 
   Json recommendations() {
+    facts_.iterations = record_.result->iterations;
     facts_.threads = run_.engine.threads();
     facts_.workers = run_.map.workers();
     facts_.domains = run_.map.domains();
@@ -489,7 +491,8 @@ class ReportBuilder {
     facts_.least = crossing_clocks_ > 0 ? least_ / crossing_clocks_ : 0;
     Json out = Json::array();
     for (const Advice& advice : advise(facts_)) {
-      out.push_back({{"about", advice.about}, {"what", advice.what}, {"evidence", advice.evidence}});
+      const Advice said = run_.trials != nullptr ? run_.trials->judge(advice) : advice;
+      out.push_back({{"about", said.about}, {"what", said.what}, {"evidence", said.evidence}});
     }
     return out;
   }
@@ -499,8 +502,8 @@ class ReportBuilder {
       notes_.push_back(count_text(static_cast<double>(trace().dropped)) +
                        " phases were not kept: times and blocks are those of the beginning");
     }
-    notes_.push_back("accesses to tables are part of compute: timing each would take longer than the access");
     if (run_.trainee.tables() != nullptr) {
+      notes_.push_back("accesses to tables are part of compute: timing each would take longer than the access");
       std::string costs;
       for (const auto& [name, value] : named(run_.engine.access_costs())) {
         costs += (costs.empty() ? "" : ", ") + name + " " + fixed_text(std::get<double>(value), 2);

@@ -12,6 +12,8 @@
 
 namespace orrery::tools {
 
+class ProfileTrials;
+
 /// A watched training that is over. Everything must outlive what is made of it.
 struct ProfiledRun {
   const Engine& engine;
@@ -19,9 +21,10 @@ struct ProfiledRun {
   const Training& training;
   const ProfiledTrainee& trainee;
   const WorkerMap& map;
-  Clock bound = 0;                 ///< how far apart clocks were allowed to be
-  Clock recorded_iterations = 0;   ///< whose accesses were recorded
-  std::size_t recorded_bytes = 0;  ///< the limit for them
+  Clock bound = 0;                  ///< how far apart clocks were allowed to be
+  Clock recorded_iterations = 0;    ///< whose accesses were recorded
+  std::size_t recorded_bytes = 0;   ///< the limit for them
+  ProfileTrials* trials = nullptr;  ///< null: nothing that is recommended is tried
 };
 
 /// Keys only get added, never renamed.

@@ -90,6 +90,12 @@ EngineOptions RunOptions::engine_options() const {
   return options;
 }
 
+void take_choices(const ParamSet& from, ParamSet& to) {
+  for (const std::string& name : from.names()) {
+    if (from.was_set(name)) to.set(name, from.get(name));
+  }
+}
+
 SessionOptions::SessionOptions() {
   params.add("resume", resume, "go on with the unfinished run in --out")
       .add("overwrite", overwrite, "replace the run in --out")

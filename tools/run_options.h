@@ -50,6 +50,9 @@ struct RunOptions {
   EngineOptions engine_options() const;
 };
 
+/// What was said in `from` is said in `to` too, which has the same parameters.
+void take_choices(const ParamSet& from, ParamSet& to);
+
 /// How this call goes about it: not part of what the run is, so never in a config file.
 struct SessionOptions {
   SessionOptions();

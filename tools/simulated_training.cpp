@@ -49,12 +49,6 @@ std::optional<Clock> bound_of(const RunOptions& options) {
   return options.staleness;
 }
 
-void take_choices(const ParamSet& from, ParamSet& to) {
-  for (const std::string& name : from.names()) {
-    if (from.was_set(name)) to.set(name, from.get(name));
-  }
-}
-
 }  // namespace
 
 SimulatedTraining::SimulatedTraining(const SimulationSpec& spec, const AlgorithmEntry& entry, Algorithm& first,

@@ -148,7 +148,8 @@ void TrainRun::check_options() {
   if (options_.stop.patience > 0 && options_.valid.empty() && options_.params.was_set("patience")) {
     throw usage_error("--patience needs held-out data: --valid FILE");
   }
-  check_plan_words(options_, session_, request_.data, nodes_.several());
+  check_config_file();
+  check_plan_words(options_, session_, files_read(), nodes_.several());
   for (const std::string& data : {request_.data, options_.valid}) {
     if (!is_in_parts(data) || request_.algorithm->reads_parts()) continue;
     throw usage_error(data + ": " + request_.algorithm->info().name +
@@ -158,6 +159,24 @@ void TrainRun::check_options() {
   check_machine(options_);
   check_nodes();
   request_.algorithm->check(data_request());
+}
+
+// What the words name as input, but for a plan.
+std::vector<std::string> TrainRun::files_read() const {
+  std::vector<std::string> files{request_.data, options_.valid, options_.init, session_.config};
+  const ParamSet& params = request_.algorithm->params();
+  for (const ParamInfo& info : params.describe()) {
+    if (info.type == "text") files.push_back(params.get(info.name));  // words or priors
+  }
+  return files;
+}
+
+void TrainRun::check_config_file() const {
+  if (session_.dump_config.empty()) return;
+  std::vector<std::string> read = files_read();
+  read.push_back(options_.plan_in);
+  check_not_read("--dump-config", session_.dump_config, read);
+  check_not_of_run("--dump-config", session_.dump_config, options_.init);
 }
 
 void TrainRun::check_nodes() const {
@@ -407,6 +426,9 @@ void TrainRun::start_files() {
   const std::size_t orphans = directory_->begin();
   if (orphans > 0) engine_->warn("removed " + std::to_string(orphans) + " half-written files of a killed run");
   say_warnings();
+  if (!session_.dump_config.empty()) {
+    write_result(session_.dump_config, [&](std::ostream& out) { out << request_.config; });
+  }
   if (request_.probe != nullptr) request_.probe->begin();
   start_record();
 }

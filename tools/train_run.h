@@ -29,6 +29,7 @@ struct TrainRequest {
   const AlgorithmEntry* entry = nullptr;
   std::unique_ptr<Algorithm> algorithm;  ///< its params() are set
   std::string data;
+  std::string config;                ///< the whole run as a config file, for --dump-config
   std::vector<std::string> command;  ///< as typed, for run.json and for the words on how to resume
   RunProbe* probe = nullptr;         ///< watches a run on one node; null: nobody does
 };
@@ -46,6 +47,8 @@ class TrainRun {
 
  private:
   void check_options();
+  std::vector<std::string> files_read() const;
+  void check_config_file() const;
   void check_nodes() const;
   void agree_on_command();
   DataRequest data_request() const;

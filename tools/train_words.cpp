@@ -58,6 +58,7 @@ void append_params(std::string& text, const ParamSet& params) {
   for (const ParamInfo& info : params.describe()) {
     const std::string value = params.get(info.name);
     if (value.empty() || (info.optional && value == "auto")) continue;
+    if (info.name == "plan-out") continue;  // where a file went, not what the run is; it is there by then
     const bool plain = info.type == "integer" || info.type == "real" || info.type == "bool";
     text += info.name + " = " + (plain ? value : toml_string(value)) + "\n";
   }
@@ -139,13 +140,8 @@ bool TrainWords::parse(Words words, bool speaks) {
   if (!all.parse(words)) return false;
   apply_config(config, algorithm_name, request.algorithm->params(), options->params);
   options->settle_consistency();
+  request.config = config_text(request, options->params);
   return true;
-}
-
-void TrainWords::dump_config() {
-  if (session.dump_config.empty()) return;
-  check_not_read("--dump-config", session.dump_config, {request.data, options->valid, options->init, options->plan_in});
-  write_result(session.dump_config, [&](std::ostream& out) { out << config_text(request, options->params); });
 }
 
 }  // namespace orrery::tools

@@ -20,8 +20,6 @@ class TrainWords {
   /// Returns false when help was asked for: it has been printed, the general one only by who `speaks`. @throws Error
   /// (usage) for what cannot be understood, (data) for a config file that cannot be read.
   [[nodiscard]] bool parse(Words words, bool speaks = true);
-  /// Does what --dump-config asks for.
-  void dump_config();
 
   // After parse().
   TrainRequest request;

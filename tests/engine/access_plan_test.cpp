@@ -469,6 +469,37 @@ TEST(AccessPlan, a_program_that_never_repeats_is_left_unplanned) {
   }
 }
 
+// Rows that are new are worth a plan when they come again: an iteration of many clocks costs few plans, not one for
+// every few clocks.
+TEST(AccessLearner, plans_an_iteration_of_many_clocks_when_it_comes_again) {
+  constexpr std::uint32_t kClocks = 30, kRowsOfClock = 100;
+  AccessLearner learner(kClocks * kRowsOfClock, AccessCosts{}, false, std::pmr::get_default_resource());
+  std::vector<std::uint64_t> misses, extensions, given_up;
+  for (int iteration = 0; iteration < 3; ++iteration) {
+    for (std::uint32_t clock = 0; clock < kClocks; ++clock) {
+      std::vector<std::uint32_t> missed;
+      for (std::uint32_t i = 0; i < kRowsOfClock; ++i) {
+        const std::uint32_t row = (clock * kRowsOfClock + i) * 7 % (kClocks * kRowsOfClock);
+        const std::uint32_t slot = learner.plan() == nullptr ? AccessSlots::kNone : learner.plan()->find(row);
+        learner.count_add(slot);
+        if (slot == AccessSlots::kNone) missed.push_back(row);
+        ASSERT_TRUE(slot == AccessSlots::kNone || slot == clock * kRowsOfClock + i) << "in the order of first touch";
+      }
+      learner.note_clock(kRowsOfClock - missed.size(), missed);
+      if (learner.is_due()) learner.follow(learner.extended());
+    }
+    misses.push_back(learner.counts().misses);
+    extensions.push_back(learner.counts().extensions);
+    given_up.push_back(learner.counts().given_up);
+  }
+  EXPECT_EQ(misses[0], kClocks * kRowsOfClock) << "nothing came twice";
+  EXPECT_EQ(given_up, (std::vector<std::uint64_t>{1, 0, 0})) << "put aside, and taken up again";
+  EXPECT_LE(misses[1], misses[0] + kClocks * kRowsOfClock / 3) << "a quarter of it, and a clock";
+  EXPECT_EQ(misses[2], misses[1]);
+  EXPECT_EQ(extensions, (std::vector<std::uint64_t>{1, 2, 2}));
+  EXPECT_EQ(learner.planned(), kClocks * kRowsOfClock);
+}
+
 TEST(AccessSlots, are_whole_when_every_row_came_in_its_order) {
   AccessSlots whole(1000), disordered(3), lacking(1000);
   for (std::uint32_t row = 0; row < 1000; ++row) whole.enter(row);

@@ -521,13 +521,18 @@ TEST(ProfileAdvice, follows_from_the_numbers) {
     }
     return Advice{};
   };
-  ProfileFacts facts{.threads = 4, .workers = 16, .domains = 2, .schedule = "data", .schedules = {"rotation", "data"}};
+  ProfileFacts facts{.iterations = 5,
+                     .threads = 4,
+                     .workers = 16,
+                     .domains = 2,
+                     .schedule = "data",
+                     .schedules = {"rotation", "data"}};
   facts.has_tables = true;
   facts.moved = 1000;
   facts.least = 900;
   for (const Advice& advice : advise(facts)) {
     EXPECT_FALSE(advice.evidence.empty());
-    EXPECT_EQ(advice.what.find("try"), std::string::npos) << advice.what;
+    EXPECT_FALSE(advice.change) << advice.what;
   }
   facts.idle = 0.4;
   facts.clock_wait = 0.3;
@@ -548,6 +553,20 @@ TEST(ProfileAdvice, follows_from_the_numbers) {
   facts.is_cut = false;
   facts.schedules = {"data"};
   EXPECT_EQ(about(facts, "schedule").what.find("rotation"), std::string::npos);
+  facts.iterations = 0;
+  for (const Advice& advice : advise(facts)) EXPECT_NE(advice.what.find("no advice"), std::string::npos);
+}
+
+TEST(ProfileAdvice, stands_only_if_iterations_got_faster) {
+  const Advice advice{"staleness", "use --staleness 1", "threads were idle", Change{"staleness", "1"}, "keep 0"};
+  Trial trial{.iterations = 3, .seconds = 0.05, .seconds_before = 0.1, .objective = 7, .objective_before = 8};
+  EXPECT_EQ(judged(advice, trial).what, advice.what);
+  trial.seconds = 0.11;
+  EXPECT_EQ(judged(advice, trial).what.find("keep 0"), 0U);
+  for (const char* number : {"110.00 ms", "100.00 ms", "7.0", "8.0", "threads were idle"}) {
+    EXPECT_NE(judged(advice, trial).evidence.find(number), std::string::npos) << number;
+  }
+  EXPECT_NE(untried(advice, "no memory").what.find("no memory"), std::string::npos);
 }
 
 }  // namespace

@@ -38,6 +38,34 @@ class Config(CommandLine):
                 self.assertIn("is what the command reads", self.run_orrery(*words, expect=USAGE).stderr)
                 self.assertEqual(data.read_bytes(), before)
 
+    def test_results_are_not_written_into_a_model(self):
+        data = self.ratings()
+        self.train(data, self.dir / "m", "--iterations", "1", "--schedule", "data", "--plan-out", self.dir / "m" / "plan.bin")
+        before = self.checksum(self.dir / "m")
+        init = ("--init", self.dir / "m", "--schedule", "data", "--out", self.dir / "r")
+        for words in (("predict", "--model", self.dir / "m", data, "--out", self.dir / "m" / "run.json"),
+                      ("predict", "--model", self.dir / "m" / "model", data, "--out", self.dir / "m" / "model" / "model.json"),
+                      ("train", "mf", data, *init, "--dump-config", self.dir / "m" / "model" / "x"),
+                      ("train", "mf", data, *init, "--plan-out", self.dir / "m" / "metrics.jsonl", "--overwrite")):
+            with self.subTest(words):
+                self.assertIn("is a file of the run or model in", self.run_orrery(*words, expect=USAGE).stderr)
+        self.assertEqual(before, self.checksum(self.dir / "m"))
+        self.run_orrery("predict", "--model", self.dir / "m", data, "--out", self.dir / "m" / "predictions")
+        done = self.train(data, self.dir / "m", "--schedule", "data", "--plan-in", self.dir / "m" / "plan.bin", "--overwrite",
+                          expect=USAGE)
+        self.assertIn("belongs to the run that --overwrite removes", done.stderr)
+
+    def test_a_run_that_is_refused_leaves_no_config(self):
+        self.train(self.ratings(), self.dir / "r", "--iterations", "1", "--dump-config", self.dir / "c", "--format", "svmlight",
+                   expect=DATA)
+        self.assertFalse((self.dir / "c").exists())
+
+    def test_a_config_repeats_a_run_that_wrote_its_plan(self):
+        words = ("--iterations", "2", "--schedule", "data", "--plan-out", self.dir / "plan", "--dump-config", self.dir / "c")
+        self.train(self.ratings(), self.dir / "r", *words)
+        self.run_orrery("train", "--config", self.dir / "c", "--out", self.dir / "again")
+        self.assertEqual(self.checksum(self.dir / "r"), self.checksum(self.dir / "again"))
+
     def test_a_plan_goes_to_a_mere_name(self):
         data = self.write("rows.0", "1 1:1\n-1 2:1\n1 1:2\n-1 2:2\n")
         for words in (("--out", "r", "--plan-out", "my.plan"), ("--out", "s", "--plan-in", "my.plan")):

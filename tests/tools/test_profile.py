@@ -171,6 +171,20 @@ class Profile(Profiling):
         self.assertEqual(self.report()["recorded"]["iterations"], iterations, "no more than there were")
         self.assert_no_temporaries(self.dir)
 
+    def test_what_is_recommended_was_tried(self):
+        # Fewer workers than threads: more are recommended, and the report says what came of them.
+        words = ("--rank", "4", "--iterations", "4", "--threads", "2", "--workers", "1", "--schedule", "data", "--quiet")
+        self.profile("mf", self.ratings(), *words)
+        (workers,) = (advice for advice in self.report()["recommendations"] if advice["about"] == "workers")
+        self.assertRegex(workers["evidence"], r"an iteration took .* ms with --workers 8 and .* ms without")
+        self.profile("mf", self.ratings(), *words, "--trials", "off", name="untried")
+        (workers,) = (advice for advice in self.report("untried")["recommendations"] if advice["about"] == "workers")
+        self.assertIn("--workers 8", workers["what"])
+        self.assertNotIn("tried", workers["evidence"])
+        self.profile("mf", self.ratings(), *words[:3], "0", *words[4:], name="nothing")
+        for advice in self.report("nothing")["recommendations"]:
+            self.assertIn("no advice", advice["what"])
+
     def test_the_run_may_lie_elsewhere(self):
         self.profile("mf", self.ratings(), *kTables, "--out", self.path("run"))
         self.assertEqual(sorted(path.name for path in self.path("report").iterdir()), ["report.html", "report.json"])
