@@ -58,7 +58,8 @@ int run(Words words) {
   }
   const std::string& name = words.front();
   if (name == "help" && words.size() > 1) {
-    const std::vector<std::string> asked{words[1], "--help"};
+    std::vector<std::string> asked(words.begin() + 1, words.end());
+    asked.emplace_back("--help");
     return run(asked);
   }
   if (name == "--help" || name == "-h" || name == "help") {

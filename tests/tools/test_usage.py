@@ -25,6 +25,7 @@ class Usage(CommandLine):
 
     def test_help_of_a_command_is_that_of_the_command(self):
         self.assertEqual(self.run_orrery("help", "train").stdout, self.run_orrery("train", "--help").stdout)
+        self.assertEqual(self.run_orrery("help", "train", "lasso").stdout, self.run_orrery("train", "lasso", "--help").stdout)
         self.assertIn("orrery --help", self.run_orrery("help", "fly", expect=USAGE).stderr)
 
     def test_every_command_has_help(self):
