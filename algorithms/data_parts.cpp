@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <optional>
 #include <string_view>
+#include <utility>
 
+#include "engine/checksum.h"
 #include "engine/error.h"
 #include "engine/wire.h"
 
@@ -68,12 +70,13 @@ void append(SparseRows& rows, const SparseRows& more) {
   rows.column_count = std::max(rows.column_count, more.column_count);
 }
 
-Bytes pack(const SparseRows& rows, bool gzip) {
+/// Rows with labels, and one thing to be said of them.
+Bytes pack(const SparseRows& rows, bool flag) {
   Bytes bytes;
   put(bytes, rows.rows());
   put(bytes, rows.entries());
   put(bytes, rows.column_count);
-  put(bytes, std::uint32_t{gzip ? 1U : 0U});
+  put(bytes, std::uint32_t{flag ? 1U : 0U});
   put_all(bytes, std::span<const double>(rows.labels));
   put_all(bytes, std::span<const std::uint64_t>(rows.starts));
   put_all(bytes, std::span<const std::uint32_t>(rows.columns));
@@ -81,11 +84,40 @@ Bytes pack(const SparseRows& rows, bool gzip) {
   return bytes;
 }
 
+/// The rows of this node's files.
+SparseData read_here(const std::string& path, const Collective& nodes,
+                     const std::function<SparseData(const std::string& file)>& read) {
+  SparseData here;
+  here.recognised.format = DataFormat::svmlight;
+  for (const std::string& file : parts_here(path, nodes)) {
+    SparseData part = read(file);
+    if (here.rows.rows() == 0) {
+      here.rows = std::move(part.rows);
+    } else {
+      append(here.rows, part.rows);
+    }
+    here.recognised.gzip = here.recognised.gzip || part.recognised.gzip;
+    here.warnings.insert(here.warnings.end(), part.warnings.begin(), part.warnings.end());
+  }
+  return here;
+}
+
+/// The checksum of what came before and `mine`, of the nodes one after the other.
+template <class T>
+Checksum continued(Checksum sum, std::span<const T> mine, const Collective& nodes) {
+  for (NodeId node = 0; node < nodes.nodes(); ++node) {
+    Bytes state;
+    if (node == nodes.node()) put(state, sum.update(std::as_bytes(mine)));
+    sum = WireReader(nodes.to_all(std::move(state))[node]).take<Checksum>();
+  }
+  return sum;
+}
+
 bool unpack(const Bytes& bytes, SparseRows& rows) {
   WireReader in(bytes);
   const auto count = in.take<std::uint64_t>(), entries = in.take<std::uint64_t>();
   rows.column_count = in.take<std::uint32_t>();
-  const bool gzip = in.take<std::uint32_t>() != 0;
+  const bool flag = in.take<std::uint32_t>() != 0;
   rows.labels.resize(count);
   rows.starts.resize(count + 1);
   rows.columns.resize(entries);
@@ -94,7 +126,7 @@ bool unpack(const Bytes& bytes, SparseRows& rows) {
   in.take_all(std::span(rows.starts));
   in.take_all(std::span(rows.columns));
   in.take_all(std::span(rows.values));
-  return gzip;
+  return flag;
 }
 
 }  // namespace
@@ -130,17 +162,10 @@ std::vector<std::string> parts_here(const std::string& path, const Collective& n
 
 SparseData read_rows_in_parts(const std::string& path, const Collective& nodes,
                               const std::function<SparseData(const std::string& file)>& read) {
-  SparseData all;
-  all.recognised.format = DataFormat::svmlight;
-  SparseRows here;
-  for (const std::string& file : parts_here(path, nodes)) {
-    SparseData part = read(file);
-    append(here, part.rows);
-    all.recognised.gzip = all.recognised.gzip || part.recognised.gzip;
-    all.warnings.insert(all.warnings.end(), part.warnings.begin(), part.warnings.end());
-  }
+  SparseData all = read_here(path, nodes, read);
+  const Bytes mine = pack(std::exchange(all.rows, {}), all.recognised.gzip);
   bool any_gzip = false;
-  for (const Bytes& bytes : nodes.to_all(pack(here, all.recognised.gzip))) {
+  for (const Bytes& bytes : nodes.to_all(mine)) {
     SparseRows rows;
     any_gzip = unpack(bytes, rows) || any_gzip;
     append(all.rows, rows);
@@ -149,6 +174,70 @@ SparseData read_rows_in_parts(const std::string& path, const Collective& nodes,
   all.labels = recognise_labels(all.rows.labels);
   all.checksum = checksum_of(all.rows);
   return all;
+}
+
+SharedRows read_share_of_rows(const std::string& path, const Collective& nodes,
+                              const std::function<SparseData(const std::string& file)>& read) {
+  SharedRows shared;
+  shared.all = read_here(path, nodes, read);
+  shared.here = std::exchange(shared.all.rows, {});
+  shared.all.rows.labels = nodes.joined(std::exchange(shared.here.labels, {}));
+  shared.all.labels = recognise_labels(shared.all.rows.labels);
+  std::uint64_t before = 0;
+  Bytes mine;
+  put(mine, shared.here.entries());
+  put(mine, shared.here.column_count);
+  put(mine, std::uint32_t{shared.all.recognised.gzip ? 1U : 0U});
+  const std::vector<Bytes> said = nodes.to_all(std::move(mine));
+  for (NodeId node = 0; node < said.size(); ++node) {
+    WireReader in(said[node]);
+    if (node == nodes.node()) before = shared.entries;
+    shared.entries += in.take<std::uint64_t>();
+    shared.all.rows.column_count = std::max(shared.all.rows.column_count, in.take<std::uint32_t>());
+    shared.all.recognised.gzip = in.take<std::uint32_t>() != 0 || shared.all.recognised.gzip;
+  }
+  shared.here.column_count = shared.all.rows.column_count;
+  // As checksum_of() has it of rows that stand in one place.
+  std::vector<std::uint64_t> starts;
+  if (nodes.is_first()) starts.push_back(0);
+  for (std::size_t r = 1; r < shared.here.starts.size(); ++r) starts.push_back(before + shared.here.starts[r]);
+  Checksum sum;
+  sum.update(std::as_bytes(std::span{shared.all.rows.labels}));
+  sum = continued(sum, std::span<const std::uint64_t>(starts), nodes);
+  sum = continued(sum, std::span<const std::uint32_t>(shared.here.columns), nodes);
+  shared.all.checksum = continued(sum, std::span<const float>(shared.here.values), nodes).value();
+  return shared;
+}
+
+void pass_round(const SparseRows& here, const Collective& nodes,
+                const std::function<void(const SparseRows& rows)>& take) {
+  // A message is copied for every node.
+  const std::uint64_t most_entries = std::max<std::uint64_t>(1, (std::uint64_t{1} << 18) / nodes.nodes());
+  constexpr std::uint64_t kMostRows = std::uint64_t{1} << 14;
+  const std::uint64_t rows_here = here.starts.size() - 1;
+  for (NodeId node = 0; node < nodes.nodes(); ++node) {
+    std::uint64_t next = 0;
+    for (bool is_last = false; !is_last;) {
+      Bytes packed;
+      if (node == nodes.node()) {
+        SparseRows some;
+        const std::uint64_t first = next;
+        while (next < rows_here && next - first < kMostRows && some.starts.back() < most_entries) {
+          some.starts.push_back(here.starts[++next] - here.starts[first]);
+        }
+        const auto begin = static_cast<std::ptrdiff_t>(here.starts[first]);
+        const auto end = static_cast<std::ptrdiff_t>(here.starts[next]);
+        some.columns.assign(here.columns.begin() + begin, here.columns.begin() + end);
+        some.values.assign(here.values.begin() + begin, here.values.begin() + end);
+        some.labels.assign(some.starts.size() - 1, 0.0);  // how many rows there are
+        packed = pack(some, next == rows_here);
+      }
+      SparseRows rows;
+      is_last = unpack(nodes.to_all(std::move(packed))[node], rows);
+      rows.labels.clear();
+      take(rows);
+    }
+  }
 }
 
 }  // namespace orrery

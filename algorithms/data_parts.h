@@ -4,6 +4,7 @@
 // nothing that is read.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -28,5 +29,21 @@ std::vector<std::string> parts_here(const std::string& path, const Collective& n
 /// do.
 SparseData read_rows_in_parts(const std::string& path, const Collective& nodes,
                               const std::function<SparseData(const std::string& file)>& read);
+
+/// What a node has of rows of which each has read its share, for algorithms that deal the entries out.
+struct SharedRows {
+  SparseData all;             ///< as read_rows_in_parts(), but without entries: their number is `entries`
+  std::uint64_t entries = 0;  ///< of all nodes
+  SparseRows here;            ///< the rows of this node's files, which follow those of the nodes before; no labels
+};
+
+/// Reads a share and tells the others labels and numbers only. Collective; the same errors.
+SharedRows read_share_of_rows(const std::string& path, const Collective& nodes,
+                              const std::function<SparseData(const std::string& file)>& read);
+
+/// Calls take(rows), rows without labels, for the rows of all nodes in order, some at a time, on every node.
+/// Collective.
+void pass_round(const SparseRows& here, const Collective& nodes,
+                const std::function<void(const SparseRows& rows)>& take);
 
 }  // namespace orrery

@@ -8,7 +8,6 @@
 #include <limits>
 #include <utility>
 
-#include "algorithms/data_parts.h"
 #include "engine/data/dense.h"
 #include "engine/data/input_file.h"
 #include "engine/engine.h"
@@ -54,6 +53,25 @@ SparseData read_table(const std::string& path, DataFormat format, const std::str
   data.recognised = table.recognised;
   data.warnings = std::move(table.warnings);
   return data;
+}
+
+/// Reads one of several parts. @throws Error (usage) for --label, which they do not take
+std::function<SparseData(const std::string& file)> part_reader(const std::string& format, const std::string& label,
+                                                               Engine& engine) {
+  if (!label.empty()) throw usage_error("--label: rows in parts are svmlight, where the class comes first");
+  return [format, &engine](const std::string& file) {
+    const DataFormat kind = format_of(file, format);
+    if (kind == DataFormat::svmlight)
+      return read_svmlight(file, {.read = {.parallel = engine.parallel_for_function()}});
+    throw usage_error(file + ": expected rows in parts to be svmlight, got " + std::string{format_name(kind)});
+  };
+}
+
+void judge_rows(const SparseData& data, const std::string& path, Engine& engine) {
+  if (data.rows.column_count > static_cast<std::uint32_t>(std::numeric_limits<std::int32_t>::max())) {
+    throw data_error(path, "expected at most 2147483647 columns, got " + std::to_string(data.rows.column_count));
+  }
+  for (const std::string& warning : data.warnings) engine.warn(warning);
 }
 
 /// Floats as integers in the same order.
@@ -102,12 +120,7 @@ SparseData read_labelled_rows(const std::string& path, const std::string& format
   const ReadOptions read{.parallel = engine.parallel_for_function()};
   SparseData data;
   if (is_in_parts(path)) {
-    if (!label.empty()) throw usage_error("--label: rows in parts are svmlight, where the class comes first");
-    data = read_rows_in_parts(path, nodes, [&](const std::string& file) {
-      const DataFormat kind = format_of(file, format);
-      if (kind == DataFormat::svmlight) return read_svmlight(file, {.read = read});
-      throw usage_error(file + ": expected rows in parts to be svmlight, got " + std::string{format_name(kind)});
-    });
+    data = read_rows_in_parts(path, nodes, part_reader(format, label, engine));
   } else if (const DataFormat kind = format_of(path, format); kind == DataFormat::csv || kind == DataFormat::npy) {
     data = read_table(path, kind, label, engine);
   } else if (kind == DataFormat::svmlight) {
@@ -116,11 +129,15 @@ SparseData read_labelled_rows(const std::string& path, const std::string& format
   } else {
     throw usage_error("--format: expected svmlight, csv or npy, got " + std::string{format_name(kind)});
   }
-  if (data.rows.column_count > static_cast<std::uint32_t>(std::numeric_limits<std::int32_t>::max())) {
-    throw data_error(path, "expected at most 2147483647 columns, got " + std::to_string(data.rows.column_count));
-  }
-  for (const std::string& warning : data.warnings) engine.warn(warning);
+  judge_rows(data, path, engine);
   return data;
+}
+
+SharedRows read_share_of_labelled_rows(const std::string& path, const std::string& format, const std::string& label,
+                                       Engine& engine, const Collective& nodes) {
+  SharedRows shared = read_share_of_rows(path, nodes, part_reader(format, label, engine));
+  judge_rows(shared.all, path, engine);
+  return shared;
 }
 
 BinaryLabels binary_labels(const Labels& labels, const std::string& path) {

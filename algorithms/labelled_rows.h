@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/data_parts.h"
 #include "engine/collective.h"
 #include "engine/data/sparse_rows.h"
 
@@ -19,6 +20,10 @@ class Engine;
 /// for more than 2^31 − 1 columns.
 SparseData read_labelled_rows(const std::string& path, const std::string& format, const std::string& label,
                               Engine& engine, const Collective& nodes = {});
+
+/// The same of rows in parts, of which every node keeps those that it reads.
+SharedRows read_share_of_labelled_rows(const std::string& path, const std::string& format, const std::string& label,
+                                       Engine& engine, const Collective& nodes);
 
 /// Keeps the first `count` columns only: memory of what uses the rows must not grow with a column that no model knows.
 void keep_columns(SparseRows& rows, std::uint32_t count);

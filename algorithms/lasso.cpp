@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "algorithms/data_parts.h"
 #include "algorithms/labelled_rows.h"
 #include "algorithms/lasso_design.h"
 #include "algorithms/lasso_folds.h"
@@ -143,6 +144,7 @@ class Lasso final : public Algorithm {
   void load_valid(const DataRequest& request, Engine& engine);
   void drop_entries();
   std::uint64_t design_entries() const;
+  std::unique_ptr<Design> make_design(Engine& engine, WorkerId workers) const;
   void warn_of(const Design& design, Engine& engine) const;
   void take_classes(const DataRequest& request, Engine& engine);
   bool is_binomial() const { return params_.family == Family::binomial; }
@@ -153,6 +155,9 @@ class Lasso final : public Algorithm {
   LassoParams params_;
   ParamSet param_set_;
   SparseData train_;  ///< entries only until they are laid out
+  /// Of several nodes that have read parts: then the entries that this one has read, and nothing of them in train_.
+  std::optional<SharedRows> shared_;
+  Collective readers_;
   std::optional<SparseData> valid_;
   std::uint64_t entries_ = 0, nodes_ = 1;
   BinaryLabels labels_;                     ///< binomial
@@ -218,8 +223,15 @@ void Lasso::load(const DataRequest& request, Engine& engine) {
   check(request);
   init_ = request.init;
   nodes_ = engine.transport().nodes();
-  train_ = read_labelled_rows(request.path, request.format, params_.label, engine, request.nodes);
-  entries_ = train_.rows.entries();
+  readers_ = request.nodes;
+  if (readers_.nodes() > 1 && is_in_parts(request.path)) {
+    shared_ = read_share_of_labelled_rows(request.path, request.format, params_.label, engine, readers_);
+    train_ = shared_->all;
+    entries_ = shared_->entries;
+  } else {
+    train_ = read_labelled_rows(request.path, request.format, params_.label, engine, readers_);
+    entries_ = train_.rows.entries();
+  }
   if (params_.cv > static_cast<std::int64_t>(train_.rows.rows())) {
     throw usage_error("--cv: expected at most as many folds as rows (" + std::to_string(train_.rows.rows()) +
                       "), got " + std::to_string(params_.cv));
@@ -261,7 +273,17 @@ WorkerId Lasso::default_workers() const {
 /// Entries that a copy of the data by column holds.
 std::uint64_t Lasso::design_entries() const {
   const std::uint64_t all = train_.rows.rows() * train_.rows.column_count;
-  return Design::is_worth_dense(train_.rows) ? all : entries_;
+  return is_worth_dense(train_.rows.rows(), train_.rows.column_count, entries_) ? all : entries_;
+}
+
+std::unique_ptr<Design> Lasso::make_design(Engine& engine, WorkerId workers) const {
+  const Dealing dealing{workers, engine.transport().nodes(), engine.transport().node()};
+  const Kernels& loops = kernels(engine.simd());
+  const ParallelFor parallel = engine.parallel_for_function();
+  if (!shared_) {
+    return std::make_unique<Design>(train_.rows, has_intercept_, params_.standardize, loops, parallel, dealing);
+  }
+  return std::make_unique<Design>(*shared_, has_intercept_, params_.standardize, loops, parallel, dealing, readers_);
 }
 
 MemoryEstimate Lasso::memory(WorkerId) const {
@@ -269,7 +291,7 @@ MemoryEstimate Lasso::memory(WorkerId) const {
   const std::uint64_t slots = std::min<std::uint64_t>(columns, Gram::kMostSlots);
   MemoryEstimate estimate;
   estimate.add("rows", rows, 6 * sizeof(double))
-      .add("entries as read", entries_, sizeof(float) + sizeof(std::uint32_t))
+      .add("entries as read", shared_ ? entries_ / nodes_ + 1 : entries_, sizeof(float) + sizeof(std::uint32_t))
       .add("entries by column", entries_ / nodes_ + 1, sizeof(float) + sizeof(std::uint32_t))
       .add("zeros of dense columns", (design_entries() - entries_) / nodes_, sizeof(float))
       .add("columns", columns, 100)
@@ -317,9 +339,7 @@ Training Lasso::prepare(Engine& engine, WorkerId workers, std::uint64_t seed, co
     throw usage_error("lasso needs --consistency bsp: a round rests on the whole one before it");
   }
   request_ = path_request();
-  design_ = std::make_unique<Design>(train_.rows, has_intercept_, params_.standardize, kernels(engine.simd()),
-                                     engine.parallel_for_function(),
-                                     Dealing{workers, engine.transport().nodes(), engine.transport().node()});
+  design_ = make_design(engine, workers);
   response_ = is_binomial() ? std::make_unique<Response>(signs_, has_intercept_)
                             : std::make_unique<Response>(train_.rows.labels, has_intercept_);
   warn_of(*design_, engine);
@@ -367,6 +387,7 @@ void Lasso::drop_entries() {
   train_.rows.columns = {};
   train_.rows.values = {};
   train_.rows.starts.assign(1, 0);
+  shared_.reset();
 }
 
 ValueList Lasso::held_out(const PathPoint& point, Engine& engine) const {

@@ -6,6 +6,7 @@
 
 #include "engine/assert.h"
 #include "engine/clock.h"
+#include "engine/wire.h"
 
 namespace orrery::lasso {
 namespace {
@@ -16,7 +17,7 @@ constexpr std::size_t kColumnsOfPart = 256;
 /// Calls visit(row, place, column) for every entry of the rows in columns [first, last).
 template <class Visit>
 void for_entries(const SparseRows& rows, std::uint32_t first, std::uint32_t last, Visit&& visit) {
-  for (std::uint64_t r = 0; r < rows.rows(); ++r) {
+  for (std::uint64_t r = 0; r + 1 < rows.starts.size(); ++r) {
     const auto begin = rows.columns.begin() + static_cast<std::ptrdiff_t>(rows.starts[r]);
     const auto end = rows.columns.begin() + static_cast<std::ptrdiff_t>(rows.starts[r + 1]);
     for (auto at = first == 0 ? begin : std::lower_bound(begin, end, first); at != end && *at < last; ++at) {
@@ -27,31 +28,71 @@ void for_entries(const SparseRows& rows, std::uint32_t first, std::uint32_t last
 
 }  // namespace
 
+ColumnLengths lengths_of(const SparseRows& rows) {
+  ColumnLengths lengths{rows.rows(), std::vector<std::uint64_t>(rows.column_count + std::size_t{1}, 0)};
+  for (const std::uint32_t c : rows.columns) ++lengths.start[c + std::size_t{1}];
+  for (std::size_t j = 0; j < rows.column_count; ++j) lengths.start[j + 1] += lengths.start[j];
+  lengths.is_all_ones = std::all_of(rows.values.begin(), rows.values.end(), [](float x) { return x == 1.0F; });
+  return lengths;
+}
+
+ColumnLengths lengths_of(const SharedRows& rows, const Collective& nodes) {
+  const ColumnLengths here = lengths_of(rows.here);
+  Bytes mine;
+  put(mine, here.is_all_ones);
+  put_all(mine, std::span(here.start));
+  ColumnLengths all{rows.all.rows.rows(), std::vector<std::uint64_t>(here.start.size(), 0), true};
+  std::vector<std::uint64_t> start(here.start.size());
+  for (const Bytes& said : nodes.to_all(std::move(mine))) {
+    WireReader in(said);
+    all.is_all_ones = in.take<bool>() && all.is_all_ones;
+    in.take_all(std::span(start));
+    for (std::size_t j = 0; j < start.size(); ++j) all.start[j] += start[j];
+  }
+  return all;
+}
+
+bool is_worth_dense(std::uint64_t rows, std::uint64_t columns, std::uint64_t entries) {
+  return entries > 0 && entries >= rows * columns / kDenseFrom;
+}
+
+Design::Design(ColumnLengths lengths, bool has_intercept, const Kernels& kernels, const Dealing& dealing)
+    : kernels_(&kernels),
+      rows_(lengths.rows),
+      per_row_(1.0 / static_cast<double>(lengths.rows)),
+      mass_(static_cast<double>(lengths.rows)),
+      has_intercept_(has_intercept),
+      is_dense_(is_worth_dense(lengths.rows, lengths.columns(), lengths.start.back())),
+      is_all_ones_(!is_dense_ && lengths.is_all_ones),
+      dealing_(dealing),
+      lent_(dealing.nodes > 1 ? lengths.columns() : 0),
+      mean_(lengths.columns(), 0.0),
+      inverse_scale_(lengths.columns(), 0.0),
+      curvature_(lengths.columns(), 0.0) {
+  if (!is_dense_) start_ = std::move(lengths.start);
+}
+
 Design::Design(const SparseRows& rows, bool has_intercept, bool standardise, const Kernels& kernels,
                const ParallelFor& parallel, const Dealing& dealing)
-    : kernels_(&kernels),
-      rows_(rows.rows()),
-      per_row_(1.0 / static_cast<double>(rows.rows())),
-      mass_(static_cast<double>(rows.rows())),
-      has_intercept_(has_intercept),
-      is_dense_(is_worth_dense(rows)),
-      dealing_(dealing),
-      lent_(dealing.nodes > 1 ? rows.column_count : 0),
-      mean_(rows.column_count, 0.0),
-      inverse_scale_(rows.column_count, 0.0),
-      curvature_(rows.column_count, 0.0) {
-  if (!is_dense_) count_entries(rows);
-  const std::vector<std::uint32_t> first_of = deal(dealing.workers);
-  const WorkerMap map(dealing.workers, dealing.nodes, dealing.node, 1);
+    : Design(lengths_of(rows), has_intercept, kernels, dealing) {
   for (NodeId turn = 1; turn <= dealing.nodes; ++turn) {  // this node's own columns come last and stay
-    const NodeId node = (dealing.node + turn) % dealing.nodes;
-    take_columns(rows, first_of[map.first_worker(node)], first_of[map.first_worker(node + 1)]);
-    parallel((last_here_ - first_here_ + kColumnsOfPart - 1) / kColumnsOfPart, [&](std::size_t part) {
-      const std::size_t first = first_here_ + part * kColumnsOfPart;
-      const std::size_t last = std::min<std::size_t>(last_here_, first + kColumnsOfPart);
-      for (std::size_t j = first; j < last; ++j) describe(static_cast<std::uint32_t>(j), standardise);
-    });
+    keep_columns_of((dealing.node + turn) % dealing.nodes);
+    take_rows(rows);
+    describe_here(standardise, parallel);
   }
+  next_ = {};
+}
+
+Design::Design(const SharedRows& rows, bool has_intercept, bool standardise, const Kernels& kernels,
+               const ParallelFor& parallel, const Dealing& dealing, const Collective& nodes)
+    : Design(lengths_of(rows, nodes), has_intercept, kernels, dealing) {
+  keep_columns_of(dealing.node);
+  pass_round(rows.here, nodes, [&](const SparseRows& some) { take_rows(some); });
+  describe_here(standardise, parallel);
+  for (std::vector<double>* values : {&mean_, &inverse_scale_, &curvature_}) {
+    *values = nodes.joined(std::vector<double>(values->begin() + first_here_, values->begin() + last_here_));
+  }
+  next_ = {};
 }
 
 Design::Design(const Design& of, std::span<const std::uint32_t> columns, std::span<const double> weights)
@@ -102,44 +143,44 @@ void Design::take_weighted(const ColumnView& x, double inverse_scale, std::span<
   curvature_.push_back(spread * per_row_ * inverse_scale * inverse_scale);
 }
 
-bool Design::is_worth_dense(const SparseRows& rows) {
-  return rows.entries() > 0 && rows.entries() >= rows.rows() * rows.column_count / kDenseFrom;
-}
-
-void Design::count_entries(const SparseRows& rows) {
-  start_.assign(columns() + std::size_t{1}, 0);
-  for (const std::uint32_t c : rows.columns) ++start_[c + std::size_t{1}];
-  for (std::size_t j = 0; j < columns(); ++j) start_[j + 1] += start_[j];
-  is_all_ones_ = std::all_of(rows.values.begin(), rows.values.end(), [](float x) { return x == 1.0F; });
-}
-
-/// Columns [first, last) are those here from now on.
-void Design::take_columns(const SparseRows& rows, std::uint32_t first, std::uint32_t last) {
-  first_here_ = first;
-  last_here_ = last;
+/// Those are the columns here from now on; their entries follow.
+void Design::keep_columns_of(NodeId node) {
+  const std::vector<std::uint32_t> first_of = deal(dealing_.workers);
+  const WorkerMap map(dealing_.workers, dealing_.nodes, node, 1);
+  first_here_ = first_of[map.first_worker(node)];
+  last_here_ = first_of[map.first_worker(node + 1)];
+  rows_taken_ = 0;
   if (is_dense_) {
-    take_dense(rows);
-  } else {
-    take_sparse(rows);
+    value_.assign(rows_ * (last_here_ - first_here_), 0.0F);
+    return;
   }
-}
-
-void Design::take_dense(const SparseRows& rows) {
-  value_.assign(rows_ * (last_here_ - first_here_), 0.0F);
-  for_entries(rows, first_here_, last_here_, [&](std::uint64_t r, std::size_t i, std::uint32_t j) {
-    value_[(j - first_here_) * rows_ + r] = rows.values[i];
-  });
-}
-
-void Design::take_sparse(const SparseRows& rows) {
   const std::uint64_t before = start_[first_here_], count = start_[last_here_] - before;
   row_.resize(count);
   value_.resize(is_all_ones_ ? 0 : count);
-  std::vector<std::uint64_t> next(start_.begin() + first_here_, start_.begin() + last_here_);
+  next_.clear();
+  for (std::uint32_t j = first_here_; j < last_here_; ++j) next_.push_back(start_[j] - before);
+}
+
+/// The next rows: what of them is in columns here.
+void Design::take_rows(const SparseRows& rows) {
   for_entries(rows, first_here_, last_here_, [&](std::uint64_t r, std::size_t i, std::uint32_t j) {
-    const std::uint64_t to = next[j - first_here_]++ - before;
-    row_[to] = static_cast<std::uint32_t>(r);
+    const std::uint64_t row = rows_taken_ + r;
+    if (is_dense_) {
+      value_[(j - first_here_) * rows_ + row] = rows.values[i];
+      return;
+    }
+    const std::uint64_t to = next_[j - first_here_]++;
+    row_[to] = static_cast<std::uint32_t>(row);
     if (!is_all_ones_) value_[to] = rows.values[i];
+  });
+  rows_taken_ += rows.starts.size() - 1;
+}
+
+void Design::describe_here(bool standardise, const ParallelFor& parallel) {
+  parallel((last_here_ - first_here_ + kColumnsOfPart - 1) / kColumnsOfPart, [&](std::size_t part) {
+    const std::size_t first = first_here_ + part * kColumnsOfPart;
+    const std::size_t last = std::min<std::size_t>(last_here_, first + kColumnsOfPart);
+    for (std::size_t j = first; j < last; ++j) describe(static_cast<std::uint32_t>(j), standardise);
   });
 }
 

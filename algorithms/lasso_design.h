@@ -15,7 +15,9 @@
 #include <span>
 #include <vector>
 
+#include "algorithms/data_parts.h"
 #include "algorithms/lasso_kernels.h"
+#include "engine/collective.h"
 #include "engine/data/parallel_for.h"
 #include "engine/data/sparse_rows.h"
 #include "engine/types.h"
@@ -27,6 +29,21 @@ struct Residual {
   std::vector<double> raw;
   double sum = 0;
 };
+
+/// Whether columns are kept with their zeros.
+bool is_worth_dense(std::uint64_t rows, std::uint64_t columns, std::uint64_t entries);
+
+/// What is known of all columns before anybody has them: how long they are.
+struct ColumnLengths {
+  std::uint64_t rows = 0;
+  std::vector<std::uint64_t> start;  ///< Σ of the lengths before, and of all: entries that are not 0
+  bool is_all_ones = false;          ///< every one of these is 1
+
+  std::uint32_t columns() const { return static_cast<std::uint32_t>(start.size() - 1); }
+};
+ColumnLengths lengths_of(const SparseRows& rows);
+/// The same of rows that nodes have shared out. Collective.
+ColumnLengths lengths_of(const SharedRows& rows, const Collective& nodes);
 
 /// Which of several nodes this is, and how many workers the columns are dealt to.
 struct Dealing {
@@ -45,6 +62,10 @@ class Design {
   Design(const SparseRows& rows, bool has_intercept, bool standardise, const Kernels& kernels,
          const ParallelFor& parallel, const Dealing& dealing = {});
 
+  /// Of several nodes, each with its share of the rows, of which it sees those of others as they pass. Collective.
+  Design(const SharedRows& rows, bool has_intercept, bool standardise, const Kernels& kernels,
+         const ParallelFor& parallel, const Dealing& dealing, const Collective& nodes);
+
   /// Some columns of another design, numbered anew, with every row times the root of its weight (> 0): those of a
   /// weighted Lasso. They are centred by the weighted means and keep their scales. A residual is as long as before;
   /// true values are raw_i − root_i · sum / (sum of the weights), where the sum has the roots as factors.
@@ -53,9 +74,6 @@ class Design {
   /// Of a weighted design: a constant for each column that makes its gradient at `r` what is given. Its values are in
   /// single precision, and would move the minimum by their rounding.
   void correct(std::span<const double> gradients, const Residual& r);
-
-  /// Whether columns are kept with their zeros.
-  static bool is_worth_dense(const SparseRows& rows);
 
   std::uint64_t rows() const { return rows_; }
   std::uint32_t columns() const { return static_cast<std::uint32_t>(mean_.size()); }
@@ -143,11 +161,12 @@ class Design {
     std::vector<float> values;
   };
 
+  Design(ColumnLengths lengths, bool has_intercept, const Kernels& kernels, const Dealing& dealing);
+
   ColumnView lent_view(std::uint32_t j) const;
-  void count_entries(const SparseRows& rows);
-  void take_columns(const SparseRows& rows, std::uint32_t first, std::uint32_t last);
-  void take_sparse(const SparseRows& rows);
-  void take_dense(const SparseRows& rows);
+  void keep_columns_of(NodeId node);
+  void take_rows(const SparseRows& rows);
+  void describe_here(bool standardise, const ParallelFor& parallel);
   void describe(std::uint32_t j, bool standardise);
   void take_weighted(const ColumnView& x, double inverse_scale, std::span<const double> weights,
                      std::span<const double> roots);
@@ -164,6 +183,9 @@ class Design {
   std::vector<std::uint32_t> row_;    ///< sparse: of the columns here
   std::vector<float> value_;          ///< the same; dense: column after column; sparse: empty when all are 1
   std::vector<Lent> lent_;            ///< by column; empty on one node
+  /// While rows are taken: how many were, and where each column here goes on, sparse.
+  std::uint64_t rows_taken_ = 0;
+  std::vector<std::uint64_t> next_;
   std::vector<double> mean_, inverse_scale_, curvature_;
   std::vector<double> correction_;  ///< empty: none
 };

@@ -200,6 +200,18 @@ class Parts(Mpi):
                 self.assertEqual(record["data"]["checksum"], one["data"]["checksum"])
         self.run_orrery("verify", self.dir / "parts-2", cwd=self.dir)
 
+    def test_may_be_all_that_a_rank_has_of_the_rows(self):
+        lines = (self.dir / "wide.svm").read_text().splitlines(keepends=True)
+        for number, (first, last) in enumerate(((0, 30), (30, 31), (31, len(lines)))):
+            self.write(f"wide.{number}.svm", "".join(lines[first:last]))
+        one = self.trained(1, "one", *kPath)
+        for ranks in (1, 2, 4):
+            with self.subTest(ranks=ranks):
+                record = self.trained(ranks, f"parts-{ranks}", kPath[0], "wide.%r.svm", *kPath[2:], "--threads", "1")
+                self.assertEqual(record["result"]["model_checksum"], one["result"]["model_checksum"])
+                self.assertEqual({**record["data"], "path": ""}, {**one["data"], "path": ""})
+        self.run_orrery("verify", self.dir / "parts-4", cwd=self.dir)
+
     def test_may_lie_where_only_their_rank_sees_them(self):
         words = ["train", "softmax", "rows.%r.svm", "--workers", "3", "--iterations", "1", "--quiet", "--out", str(self.dir / "far")]
         command = ["mpirun"]
@@ -256,6 +268,14 @@ class Memory(Mpi):
         tokens = int(self.run_orrery("data", "info", "big.pack", "--json", cwd=self.dir).stdout.split('"tokens":')[1].split(",")[0])
         # 8 bytes a token.
         self.assert_shrinks(tokens * 8, "lda", "big.pack", "--topics", "20", "--workers", "8")
+
+    def test_each_rank_keeps_the_rows_that_it_reads_and_then_its_own_columns(self):
+        entries = 0
+        for part in range(4):
+            rows = ("--rows", "6000", "--columns", "20000", "--entries-per-row", "80", "--seed", str(part))
+            self.run_orrery("data", "generate", "sparse", *rows, "--out", f"big.{part}.svm", cwd=self.dir)
+            entries += 6000 * 80
+        self.assert_shrinks(entries * 8, "lasso", "big.%r.svm", "--path", "1000", "--workers", "8")
 
 
 class OneVoice(Mpi):
