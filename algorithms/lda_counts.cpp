@@ -235,9 +235,8 @@ std::uint64_t DocumentTopics::bytes_of_list(std::uint32_t length, std::size_t to
   return padded_topics(list_capacity(length, topics)) * (sizeof(Topic) + sizeof(std::int32_t));
 }
 
-void DocumentTopics::reuse(std::span<const std::uint32_t> lengths, DocumentForm form) {
+void DocumentTopics::reuse(std::span<const std::uint32_t> lengths) {
   lengths_.assign(lengths.begin(), lengths.end());
-  form_ = form;
   tokens_.clear();
 }
 

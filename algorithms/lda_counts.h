@@ -114,9 +114,9 @@ class DocumentTopics {
   std::size_t documents() const noexcept { return lengths_.size(); }
   std::uint32_t length(std::size_t document) const { return lengths_[document]; }
   void add(std::uint32_t document, Topic topic);
-  /// Becomes the counts of other documents, which count() has yet to make, in memory that is kept if it is large
-  /// enough.
-  void reuse(std::span<const std::uint32_t> lengths, DocumentForm form);
+  /// Becomes the counts of other documents, which count() has yet to make, in the same form and in memory that is kept
+  /// if it is large enough.
+  void reuse(std::span<const std::uint32_t> lengths);
   /// Lists the tokens of each document, once: token i is one of documents[i]. Cost: a pass over the tokens, 4 bytes
   /// for each.
   void list_tokens(std::span<const std::uint32_t> documents);

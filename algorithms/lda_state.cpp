@@ -54,7 +54,6 @@ LdaState::LdaState(TokenGrid&& laid_out, const Topology& machine, const WorkerMa
       priors(std::move(start)),
       resident_stripes(grid.stripes()),
       topology_(machine),
-      forms_(grid.stripes(), DocumentForm::listed),
       spare_(grid.workers()) {
   domains_.resize(map.workers(), 0);
   for (std::size_t w = grid.first_here(); w < grid.end_here(); ++w) {
@@ -93,18 +92,21 @@ void LdaState::store(std::size_t document_block) {
   }
 }
 
+// Counts are made in the form of those that the worker had before: most likely its sampler wants that again.
 void LdaState::bring(std::size_t stripe) {
   if (!is_streamed(stripe)) return;
   stream->bring(stripe, grid.stripe(stripe));
   documents[stripe] = std::move(spare_[stripe % grid.workers()]);
-  if (documents[stripe] == nullptr) make_documents(stripe);
-  documents[stripe]->reuse(lengths_of(stripe), forms_[stripe]);
+  if (documents[stripe] == nullptr) {
+    make_documents(stripe);
+  } else {
+    documents[stripe]->reuse(lengths_of(stripe));
+  }
   count_stripe(stripe);
 }
 
 void LdaState::release(std::size_t stripe, bool changed) {
   if (!is_streamed(stripe)) return;
-  forms_[stripe] = documents[stripe]->form();
   spare_[stripe % grid.workers()] = std::move(documents[stripe]);
   stream->release(stripe, grid.stripe(stripe), changed);
 }

@@ -84,7 +84,6 @@ struct LdaState {
 
   const Topology& topology_;
   std::vector<DomainId> domains_;                       ///< by worker
-  std::vector<DocumentForm> forms_;                     ///< by stripe: that of its counts when it was here last
   std::vector<std::unique_ptr<DocumentTopics>> spare_;  ///< by worker: counts of a stripe that has left
 };
 

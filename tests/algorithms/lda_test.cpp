@@ -262,12 +262,12 @@ TEST(LdaCounts, memory_of_other_documents_holds_nothing_of_them) {
   const std::vector<std::uint32_t> many{9, 3, 50}, few{2, 0, 4};
   const std::vector<Topic> of_few{7, 3, 28, 28, 1, kNoTopic};
   for (const DocumentForm form : {DocumentForm::dense, DocumentForm::listed}) {
-    DocumentTopics used(topology, 0, many, 30, DocumentForm::listed), fresh(topology, 0, few, 30, form);
+    DocumentTopics used(topology, 0, many, 30, form), fresh(topology, 0, few, 30, form);
     std::vector<Topic> of_many(62);
     std::iota(of_many.begin(), of_many.end(), Topic{0});
     for (Topic& topic : of_many) topic %= 30;
     static_cast<void>(counted(used, of_many));
-    used.reuse(few, form);
+    used.reuse(few);
     EXPECT_EQ(counted(used, of_few), counted(fresh, of_few));
     EXPECT_EQ(used.form(), form);
     EXPECT_EQ(used.tokens_of(2).size(), 4U);
