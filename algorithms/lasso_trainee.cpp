@@ -20,6 +20,34 @@ constexpr double kLooseGap = 1e-2;  // of a penalty that is only on the way, aga
 /// Products that are made in the pull instead of in a round of their own: less work than a round costs.
 constexpr std::uint64_t kFewProducts = 200000;
 
+constexpr const char* kBestCoefficients = "best-coefficients";
+
+Bytes packed(std::span<const PathPoint> points) {
+  Bytes bytes;
+  for (const PathPoint& point : points) {
+    put(bytes, std::array{point.lambda, point.objective, point.gap, point.explained, point.intercept});
+    put(bytes, std::uint64_t{point.columns.size()});
+    put_all<std::uint32_t>(bytes, point.columns);
+    put_all<double>(bytes, point.coefficients);
+  }
+  return bytes;
+}
+
+std::vector<PathPoint> points_in(const Bytes& bytes) {
+  std::vector<PathPoint> points;
+  WireReader reader(bytes);
+  while (!reader.empty()) {
+    const auto numbers = reader.take<std::array<double, 5>>();
+    PathPoint point{numbers[0], numbers[1], numbers[2], numbers[3], {}, {}, numbers[4]};
+    point.columns.resize(reader.take<std::uint64_t>());
+    point.coefficients.resize(point.columns.size());
+    reader.take_all<std::uint32_t>(point.columns);
+    reader.take_all<double>(point.coefficients);
+    points.push_back(std::move(point));
+  }
+  return points;
+}
+
 }  // namespace
 
 LassoTrainee::LassoTrainee(Design& design, const Response& response, PathRequest request, WorkerId workers,
@@ -484,14 +512,12 @@ std::vector<StateSection> LassoTrainee::save_state() const {
   if (logistic_ != nullptr) logistic_->save(sections);
   scores_.save(sections, nodes_);
   if (rounds_ != nullptr) rounds_->save(sections);
-  Bytes points;
-  for (const PathPoint& point : points_) {
-    put(points, std::array{point.lambda, point.objective, point.gap, point.explained, point.intercept});
-    put(points, std::uint64_t{point.columns.size()});
-    put_all<std::uint32_t>(points, point.columns);
-    put_all<double>(points, point.coefficients);
+  sections.push_back({"points", packed(points_)});
+  if (best_) {
+    sections.push_back(section_of<double>(kBestCoefficients, best_->coefficients));
+    sections.push_back({"best-points", packed(best_->points)});
+    sections.push_back(section_of<State>("best", {&best_->state, 1}));
   }
-  sections.push_back({"points", std::move(points)});
   return sections;
 }
 
@@ -508,26 +534,27 @@ void LassoTrainee::load_state(const std::vector<StateSection>& sections) {
   if (logistic_ != nullptr) logistic_->load(sections);
   scores_.load(sections);
   if (rounds_ != nullptr) rounds_->load(sections);
-  points_.clear();
-  WireReader reader(find_section(sections, "points"));
-  while (!reader.empty()) {
-    const auto numbers = reader.take<std::array<double, 5>>();
-    PathPoint point{numbers[0], numbers[1], numbers[2], numbers[3], {}, {}, numbers[4]};
-    point.columns.resize(reader.take<std::uint64_t>());
-    point.coefficients.resize(point.columns.size());
-    reader.take_all<std::uint32_t>(point.columns);
-    reader.take_all<double>(point.coefficients);
-    points_.push_back(std::move(point));
-  }
+  points_ = points_in(find_section(sections, "points"));
   if (state_.is_started != 0) stages_ = stages_of(request_, state_.largest, state_.is_long_way != 0);
+  load_best(sections);
 }
 
-void LassoTrainee::keep_best() { best_ = {coefficients_, points_, state_}; }
+/// There is one only in a training that stops early.
+void LassoTrainee::load_best(const std::vector<StateSection>& sections) {
+  best_.reset();
+  if (std::none_of(sections.begin(), sections.end(), [](const auto& s) { return s.name == kBestCoefficients; })) return;
+  Best best{std::vector<double>(coefficients_.size()), points_in(find_section(sections, "best-points")), {}};
+  copy_section<double>(sections, kBestCoefficients, best.coefficients);
+  copy_section<State>(sections, "best", {&best.state, 1});
+  best_ = std::move(best);
+}
+
+void LassoTrainee::keep_best() { best_ = Best{coefficients_, points_, state_}; }
 
 void LassoTrainee::restore_best() {
-  coefficients_ = best_.coefficients;
-  points_ = best_.points;
-  state_ = best_.state;
+  coefficients_ = best_->coefficients;
+  points_ = best_->points;
+  state_ = best_->state;
   loans_.fetch(viewed(), nodes_);
   rebuild();
 }

@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -136,6 +137,7 @@ class LassoTrainee final : public Trainee {
   void solve_products();
   void after_solve();
   PathPoint point_now() const;
+  void load_best(const std::vector<StateSection>& sections);
   PathPoint finish(Engine& engine);
 
   Design& design_;
@@ -164,7 +166,7 @@ class LassoTrainee final : public Trainee {
   std::vector<PathPoint> points_;
   Certificate certificate_;
   std::size_t chosen_ = 0;
-  Best best_;
+  std::optional<Best> best_;
 };
 
 }  // namespace orrery::lasso

@@ -269,6 +269,25 @@ TEST_F(LassoTest, a_resumed_training_ends_with_the_same_bits) {
   }
 }
 
+TEST_F(LassoTest, a_resumed_training_goes_back_to_the_best_state_before_the_cut) {
+  write_rows({60, 100, 1, 0.3});
+  write_rows("other", make({40, 100, 1, 0.3, 0, 4}));
+  Job whole = job({{"path", "30"}, {"path-ratio", "0.0001"}});
+  whole.valid = "other";
+  whole.stop.patience = 4;
+  const Outcome expected = train_model(whole);
+  ASSERT_EQ(expected.result.stopped_by, StoppedBy::validation);
+  Job part = whole;
+  part.stop.iterations = expected.result.iterations - 1;
+  ASSERT_GT(part.stop.iterations, expected.result.best_iteration);
+  part.checkpoint_every = 1;
+  Keeper keeper;
+  train_model(part, &keeper);
+  Job rest = whole;
+  rest.resume_from = &keeper.newest;
+  EXPECT_EQ(train_model(rest).checksum, expected.checksum);
+}
+
 TEST_F(LassoTest, no_column_that_screening_leaves_out_is_active_at_the_minimum) {
   const lasso::Oracle oracle = write_rows({60, 200, 1, 0.5});
   Engine engine(job().engine);
