@@ -1,5 +1,7 @@
 #include "engine/table_store.h"
 
+#include <string_view>
+
 #include "engine/error.h"
 
 namespace orrery {
@@ -176,6 +178,31 @@ void TableStore::load(const std::vector<StateSection>& sections) {
       throw Error(ErrorKind::data, "section '" + found.name + "' has " + std::to_string(found.bytes.size()) +
                                        " bytes, which is not this table's size");
     }
+  }
+}
+
+namespace {
+
+constexpr std::string_view kBest = "best-";
+
+}  // namespace
+
+std::vector<StateSection> TableProgram::save_state() const {
+  std::vector<StateSection> sections = tables().save();
+  for (const StateSection& of_best : best_) {
+    StateSection& copy = sections.emplace_back(of_best);
+    copy.name.insert(0, kBest);
+  }
+  return sections;
+}
+
+void TableProgram::load_state(const std::vector<StateSection>& sections) {
+  tables().load(sections);
+  best_.clear();
+  for (const StateSection& section : sections) {
+    if (!section.name.starts_with(kBest)) continue;
+    StateSection& of_best = best_.emplace_back(section);
+    of_best.name.erase(0, kBest.size());
   }
 }
 

@@ -139,10 +139,11 @@ class TableProgram : public OnTables<Trainee> {
  public:
   TableProgram(const Engine& engine, const WorkerMap& map) : OnTables(engine, map) {}
 
-  std::vector<StateSection> save_state() const override { return tables().save(); }
-  void load_state(const std::vector<StateSection>& sections) override { tables().load(sections); }
-  void keep_best() override { best_ = save_state(); }
-  void restore_best() override { load_state(best_); }
+  /// With the best state so far, if one is kept.
+  std::vector<StateSection> save_state() const override;
+  void load_state(const std::vector<StateSection>& sections) override;
+  void keep_best() override { best_ = tables().save(); }
+  void restore_best() override { tables().load(best_); }
 
  private:
   std::vector<StateSection> best_;

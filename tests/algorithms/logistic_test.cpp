@@ -265,6 +265,28 @@ TEST_F(LogisticTest, early_stopping_keeps_the_best_on_held_out_data) {
   EXPECT_NEAR(number_in(open()->evaluate(path("other"), "", engine), "log_loss"), *outcome.result.final.valid, 1e-6);
 }
 
+TEST_F(LogisticTest, a_resumed_training_goes_back_to_the_best_state_before_the_cut) {
+  write_rows("rows", 40, 30);
+  write_rows("other", 400, 30, false, false, 4);
+  for (const char* solver : {"newton", "sgd"}) {
+    Job whole = job({{"lambda", "1e-6"}, {"solver", solver}});
+    whole.valid = "other";
+    whole.stop.patience = 3;
+    const Outcome expected = train_model(whole);
+    Job part = whole;
+    part.stop.iterations = expected.result.iterations - 1;
+    ASSERT_GT(part.stop.iterations, expected.result.best_iteration) << solver;
+    part.checkpoint_every = 1;
+    Keeper keeper;
+    train_model(part, &keeper);
+    Job rest = whole;
+    rest.resume_from = &keeper.newest;
+    const Outcome resumed = train_model(rest);
+    EXPECT_EQ(resumed.checksum, expected.checksum) << solver;
+    EXPECT_EQ(resumed.result.best_iteration, expected.result.best_iteration) << solver;
+  }
+}
+
 TEST_F(LogisticTest, a_warm_start_begins_where_the_model_ended) {
   write_rows("rows", 400, 10);
   const Outcome first = train_model(job());
