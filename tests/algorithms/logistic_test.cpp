@@ -19,7 +19,7 @@ namespace orrery {
 namespace {
 
 /// Dense rows in double, and the objective as it stands in `orrery describe logistic`.
-struct Oracle {
+struct LogisticOracle {
   std::vector<std::vector<double>> x;
   std::vector<double> y;  ///< −1 or 1
 
@@ -67,10 +67,10 @@ class LogisticTest : public LinearTest {
   LogisticTest() : LinearTest("logistic") {}
 
   /// Rows of a logistic model; a third of the values is 0. `ones`: all others are 1.
-  Oracle write_rows(const std::string& name, std::size_t rows, std::size_t columns, bool ones = false,
-                    bool zero_one = false, std::uint64_t seed = 3) const {
+  LogisticOracle write_rows(const std::string& name, std::size_t rows, std::size_t columns, bool ones = false,
+                            bool zero_one = false, std::uint64_t seed = 3) const {
     const Random random(seed, Purpose::test);
-    Oracle oracle;
+    LogisticOracle oracle;
     std::ofstream file(path(name));
     for (std::size_t i = 0; i < rows; ++i) {
       RandomStream draw = random.stream(0, i);
@@ -95,7 +95,7 @@ class LogisticTest : public LinearTest {
 };
 
 TEST_F(LogisticTest, reaches_the_minimum_for_every_penalty) {
-  const Oracle oracle = write_rows("rows", 300, 12);
+  const LogisticOracle oracle = write_rows("rows", 300, 12);
   for (const bool intercept : {true, false}) {
     for (const auto& [penalty, l1, l2] : {std::tuple{"l2", 0.0, 0.02}, {"l1", 0.02, 0.0}, {"elastic", 0.005, 0.015}}) {
       Params params{{"penalty", penalty}, {"lambda", "0.02"}, {"intercept", intercept ? "true" : "false"}};
@@ -119,7 +119,7 @@ TEST_F(LogisticTest, l1_leaves_weights_at_exactly_zero) {
 }
 
 TEST_F(LogisticTest, many_columns_take_the_diagonal_or_blocks_to_the_same_minimum) {
-  const Oracle oracle = write_rows("rows", 120, 700);
+  const LogisticOracle oracle = write_rows("rows", 120, 700);
   for (const auto& [penalty, l1, l2] : {std::tuple{"l2", 0.0, 0.1}, {"l1", 0.02, 0.0}}) {
     const std::string lambda = l1 > 0 ? "0.02" : "0.1";
     const Outcome outcome = train_model(job({{"penalty", penalty}, {"lambda", lambda}}));

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 using Edges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 using Ranks = std::map<std::uint64_t, double>;
-using Params = std::map<std::string, std::string>;
+using PageRankParams = std::map<std::string, std::string>;
 
 /// The equations iterated as they stand, one edge at a time, until nothing moves.
 Ranks oracle(const Edges& edges, double damping, bool redistribute) {
@@ -111,15 +111,16 @@ class PageRankTest : public testing::Test {
     std::vector<std::string> warnings;
   };
   /// Trains on `edges` to a residual of 1e-11, or `iterations`; from a checkpoint if there is one.
-  Outcome solve(const Edges& edges, const Params& params, const EngineOptions& options = {}, WorkerId workers = 5,
-                Clock iterations = 2000, const std::vector<StateSection>* resume_from = nullptr) const {
+  Outcome solve(const Edges& edges, const PageRankParams& params, const EngineOptions& options = {},
+                WorkerId workers = 5, Clock iterations = 2000,
+                const std::vector<StateSection>* resume_from = nullptr) const {
     write_edges(edges);
     Engine engine(options);
     return solve_on(engine, params, workers, iterations, resume_from);
   }
   /// The same on several nodes, each a thread of one process: what the first of them comes to.
-  Outcome solve_on_cluster(NodeId nodes, const Edges& edges, const Params& params, WorkerId workers, Clock iterations,
-                           const std::vector<StateSection>* resume_from = nullptr) const {
+  Outcome solve_on_cluster(NodeId nodes, const Edges& edges, const PageRankParams& params, WorkerId workers,
+                           Clock iterations, const std::vector<StateSection>* resume_from = nullptr) const {
     write_edges(edges);
     Outcome first;
     toy::on_cluster(nodes, with(1), [&](NodeId node, Engine& engine) {
@@ -128,7 +129,7 @@ class PageRankTest : public testing::Test {
     });
     return first;
   }
-  Outcome solve_on(Engine& engine, const Params& params, WorkerId workers, Clock iterations,
+  Outcome solve_on(Engine& engine, const PageRankParams& params, WorkerId workers, Clock iterations,
                    const std::vector<StateSection>* resume_from) const {
     const auto algorithm = make_pagerank();
     for (const auto& [name, value] : params) algorithm->params().set(name, value);
@@ -179,8 +180,9 @@ TEST_F(PageRankTest, both_methods_solve_both_systems_for_any_damping) {
 
 TEST_F(PageRankTest, nodes_change_no_bit_and_a_run_goes_on_on_others) {
   const Edges edges = random_graph(300, 1500, 3);  // long enough for deltas to be both pulled and pushed
-  for (const Params& params : {Params{{"method", "power"}}, Params{{"method", "power"}, {"dangling", "drop"}},
-                               Params{{"method", "delta"}}, Params{{"method", "delta"}, {"dangling", "drop"}}}) {
+  for (const PageRankParams& params :
+       {PageRankParams{{"method", "power"}}, PageRankParams{{"method", "power"}, {"dangling", "drop"}},
+        PageRankParams{{"method", "delta"}}, PageRankParams{{"method", "delta"}, {"dangling", "drop"}}}) {
     const Outcome one = solve(edges, params, with(2), 7);
     const Outcome three = solve_on_cluster(3, edges, params, 7, 2000);
     EXPECT_EQ(three.checksum, one.checksum);

@@ -19,7 +19,7 @@ namespace {
 using Matrix = std::vector<std::vector<double>>;  ///< by class
 
 /// Dense rows in double, and the objective as it stands in `orrery describe softmax`.
-struct Oracle {
+struct SoftmaxOracle {
   std::vector<std::vector<double>> x;
   std::vector<std::size_t> y;
   std::size_t classes = 0;
@@ -82,9 +82,9 @@ class SoftmaxTest : public LinearTest {
   SoftmaxTest() : LinearTest("softmax") {}
 
   /// Rows whose class follows a planted column, blurred; labels are 10 (class + 1), or −1 and 1 for two classes.
-  Oracle write_rows(const std::string& name, std::size_t rows, std::size_t columns, std::size_t classes,
-                    bool ones = false) const {
-    Oracle oracle;
+  SoftmaxOracle write_rows(const std::string& name, std::size_t rows, std::size_t columns, std::size_t classes,
+                           bool ones = false) const {
+    SoftmaxOracle oracle;
     oracle.classes = classes;
     std::ofstream file(path(name));
     for (std::size_t i = 0; i < rows; ++i) {
@@ -123,7 +123,7 @@ class TwoClasses : public LinearTest {
 };
 
 TEST_F(SoftmaxTest, reaches_the_minimum_for_every_penalty) {
-  const Oracle oracle = write_rows("rows", 150, 6, 4);
+  const SoftmaxOracle oracle = write_rows("rows", 150, 6, 4);
   for (const bool intercept : {true, false}) {
     for (const auto& [penalty, l1, l2] : {std::tuple{"l2", 0.0, 0.02}, {"l1", 0.02, 0.0}, {"elastic", 0.005, 0.015}}) {
       Params params{{"penalty", penalty}, {"lambda", "0.02"}, {"intercept", intercept ? "true" : "false"}};
@@ -335,7 +335,7 @@ TEST_F(SoftmaxTest, separable_rows_without_a_penalty_end_with_a_warning) {
 }
 
 TEST_F(SoftmaxTest, a_model_predicts_a_label_and_probabilities_that_add_up_to_one) {
-  const Oracle oracle = write_rows("rows", 300, 6, 3);
+  const SoftmaxOracle oracle = write_rows("rows", 300, 6, 3);
   const Outcome outcome = train_model(job());
   Engine engine(job().engine);
   std::ostringstream out;

@@ -14,9 +14,9 @@ namespace orrery {
 namespace {
 
 /// Dependences from a matrix, costs from a list.
-class Table final : public CoordinateModel {
+class PriorityTable final : public CoordinateModel {
  public:
-  Table(std::uint32_t count, std::uint64_t seed) : count_(count) {
+  PriorityTable(std::uint32_t count, std::uint64_t seed) : count_(count) {
     const Random random(seed, Purpose::test);
     for (std::uint32_t a = 0; a < count; ++a) {
       for (std::uint32_t b = 0; b < count; ++b) {
@@ -59,7 +59,7 @@ std::vector<std::unique_ptr<PrioritySource>> sources(std::uint32_t count) {
 TEST(CoordinateSchedulerTest, what_is_under_way_together_keeps_the_threshold_also_across_rounds) {
   constexpr std::uint32_t kCount = 80;
   constexpr double kMost = 0.1;
-  const Table table(kCount, 1);
+  const PriorityTable table(kCount, 1);
   const Random random(2, Purpose::test);
   for (const auto& source : sources(kCount)) {
     for (const std::size_t in_flight : {1U, 3U}) {
@@ -96,7 +96,7 @@ TEST(CoordinateSchedulerTest, what_is_under_way_together_keeps_the_threshold_als
 
 TEST(CoordinateSchedulerTest, nobody_starves_beside_a_duplicate) {
   constexpr std::uint32_t kCount = 20;
-  Table table(kCount, 3);
+  PriorityTable table(kCount, 3);
   for (std::uint32_t a = 0; a < kCount; ++a) {
     for (std::uint32_t b = 0; b < a; ++b) table.set(a, b, 0);
   }
@@ -268,7 +268,7 @@ TEST(CoordinateSchedulerTest, a_pass_takes_every_coordinate_once_and_rests_get_l
 
 TEST(CoordinateSchedulerTest, a_saved_scheduler_goes_on_with_the_same_rounds) {
   constexpr std::uint32_t kCount = 50;
-  const Table table(kCount, 9);
+  const PriorityTable table(kCount, 9);
   for (std::size_t which = 0; which < 4; ++which) {
     auto whole = std::move(sources(kCount)[which]), rest = std::move(sources(kCount)[which]);
     CoordinateScheduler first(table, *whole, {8, 0.1}), second(table, *rest, {8, 0.1});
