@@ -99,6 +99,8 @@ class Orrery(Adapter):
         for key, value in result.items():
             if isinstance(value, (int, float)) and not isinstance(value, bool):
                 found[f"result.{key}"] = value
+        for key in ("first_iteration_seconds", "later_iteration_seconds"):
+            found[f"plan.{key}"] = run.get("plan", {}).get(key)
         waits = [line.get("wait_seconds") for line in lines]
         if lines and all(wait is not None for wait in waits) and training > 0 and run.get("threads"):
             found["idle_fraction"] = waits[-1] / (run["threads"] * training)
