@@ -85,7 +85,8 @@ Advice on_placement(const ProfileFacts& f) {
   if (f.has_tables) evidence += "; " + percent(f.rows_of_one_domain) + " of the rows are touched by one domain only";
   if (static_cast<double>(f.moved) <= kManyTimesTheLeast * static_cast<double>(f.least)) {
     const double more = f.least > 0 ? static_cast<double>(f.moved) / static_cast<double>(f.least) - 1 : 0;
-    return {"placement", "keep it: " + percent(std::max(0.0, more)) + " more than must crosses", evidence};
+    return {"placement",
+            std::string{"keep it: what crosses is "} + percent(std::max(0.0, more)) + " more than what must", evidence};
   }
   if (f.has_tables) {
     return {"placement",
@@ -135,20 +136,24 @@ std::vector<Advice> advise(const ProfileFacts& facts) {
 
 Advice judged(const Advice& advice, const Trial& trial) {
   Advice out = advice;
-  const std::string what_came = "an iteration took " + number(1e3 * trial.seconds, 2) + " ms with " +
-                                advice.change->text() + " and " + number(1e3 * trial.seconds_before, 2) +
-                                " ms without, when both were tried for " + std::to_string(trial.iterations) +
+  const auto range = [](double low, double high) {
+    return number(1e3 * low, 2) + " to " + number(1e3 * high, 2) + " ms ";
+  };
+  const std::string what_came = "an iteration took " + range(trial.fastest, trial.slowest) + "with " +
+                                advice.change->text() + " and " + range(trial.fastest_before, trial.slowest_before) +
+                                "without, when both were tried for " + std::to_string(trial.iterations) +
                                 " iterations (objective " + number(trial.objective, 6) + " and " +
                                 number(trial.objective_before, 6) + ")";
   out.evidence = what_came + "; " + advice.evidence;
-  if (trial.seconds > kWon * trial.seconds_before)
-    out.what = advice.otherwise + ": " + advice.change->text() + " was tried and wins nothing";
+  if (trial.slowest > kWon * trial.fastest_before) {
+    out.what = advice.otherwise + ": " + advice.change->text() + " was tried and does not surely win time";
+  }
   return out;
 }
 
 Advice untried(const Advice& advice, const std::string& reason) {
   Advice out = advice;
-  out.what = advice.what + " - not tried: " + reason;
+  out.what = advice.otherwise + "; " + advice.change->text() + " might win time, but was not tried: " + reason;
   return out;
 }
 

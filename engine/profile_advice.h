@@ -51,13 +51,14 @@ struct Advice {
 /// One for each of the four subjects, also where everything is well.
 std::vector<Advice> advise(const ProfileFacts& facts);
 
-/// Two short runs of the training, as it was and with the change of an advice, over as many iterations.
+/// Short runs of the training in turns, as it was and with the change of an advice, over as many iterations.
 struct Trial {
   Clock iterations = 0;
-  double seconds = 0, seconds_before = 0;  ///< of an iteration after the first
+  /// Of an iteration after the first: the fastest and the slowest run with the change, and without.
+  double fastest = 0, slowest = 0, fastest_before = 0, slowest_before = 0;
   double objective = 0, objective_before = 0;
 };
-/// The advice, with what came of it; or that it is better left, if iterations did not get faster.
+/// The advice, with what came of it; or that it is better left, unless every run with it was faster than all without.
 Advice judged(const Advice& advice, const Trial& trial);
 /// The same for a change that could not be tried: `reason` is a clause.
 Advice untried(const Advice& advice, const std::string& reason);

@@ -110,7 +110,8 @@ class UpdateRecords {
     at_.is_side_by_side = side_by_side && rows > 0;
     at_.stride = at_.is_side_by_side ? sizeof(Touched) : record_bytes();
     at_.first = records_.hold(rows * at_.stride, room(rows) * at_.stride);
-    std::fill_n(at_.first, rows * at_.stride, std::byte{0});
+    // Values need no clearing: they count only after begin_sum() or make_own().
+    for (std::size_t slot = 0; slot < rows; ++slot) at_.touched(static_cast<std::uint32_t>(slot)) = Touched{};
     if (at_.is_side_by_side) {
       at_.sums_stride = at_.update * sizeof(T);
       at_.rows_stride = at_.state * sizeof(T);

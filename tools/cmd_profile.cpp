@@ -81,8 +81,7 @@ class Profiler final : public RunProbe {
   }
 
   void finish(const RunRecord& record) override {
-    ProfileTrials trials(said_.request, *said_.options, map_->workers(), record.result->iterations, interrupt_.flag(),
-                         progress_);
+    ProfileTrials trials(said_.request, *said_.options, map_->workers(), *record.result, interrupt_.flag(), progress_);
     const ProfiledRun run{.engine = *engine_,
                           .algorithm = *algorithm_,
                           .training = training_,
@@ -94,6 +93,7 @@ class Profiler final : public RunProbe {
                           .trials = options_.trials ? &trials : nullptr};
     const Json report = profile_json(run, record);
     progress_.clear();
+    if (!said_.session.quiet) print("\n" + profile_text(report));  // first: it needs no disk
     // Both are on disk before one has its name: a disk that fills up leaves no half of a report.
     AtomicFile json(json_file()), page(page_file());
     json.write(json_text(report, 1) + "\n");
@@ -102,7 +102,7 @@ class Profiler final : public RunProbe {
     page.flush();
     json.commit();
     page.commit();
-    if (!said_.session.quiet) print("\n" + profile_text(report) + "report in " + page_file().string() + "\n");
+    if (!said_.session.quiet) print("report in " + page_file().string() + "\n");
   }
 
  private:

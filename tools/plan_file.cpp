@@ -36,6 +36,10 @@ void check_plan_out(const RunOptions& options, const SessionOptions& session, co
     require_writable(place.parent_path().string(), file.string());
   }
   check_not_of_run("--plan-out", file.string(), options.init);
+  for (const auto& [option, other] : {std::pair{"--out", options.out}, {"--dump-config", session.dump_config}}) {
+    if (other.empty() || !is_same_file(file, other)) continue;
+    throw usage_error("--plan-out: " + file.string() + " is also what " + option + " writes; choose another name");
+  }
   if (!fs::exists(file, error)) return;
   check_not_read("--plan-out", file, inputs);
   if (!fs::is_regular_file(file, error)) throw usage_error("--plan-out: " + file.string() + " is no regular file");
@@ -94,6 +98,11 @@ void follow_plan_file(const RunOptions& options, const Fingerprint& fingerprint,
   } catch (const Error& error) {
     throw Error(error.kind(), std::string{"--plan-in (a plan file is a checkpoint of a plan): "} + error.what());
   }
+}
+
+bool has_accessed(const Trainee& trainee) {
+  const auto all = trainee.accesses();
+  return std::any_of(all.begin(), all.end(), [](const auto& one) { return one.second.reads + one.second.adds > 0; });
 }
 
 std::string plan_json(const Trainee& trainee, const Engine& engine, const TrainResult& result, PlanScope scope,

@@ -25,6 +25,9 @@ Fingerprint plan_fingerprint(const Algorithm& algorithm, WorkerId workers);
 /// to plan, (data) for a file that is damaged or of another program, data or number of workers.
 void follow_plan_file(const RunOptions& options, const Fingerprint& fingerprint, Trainee& trainee, Engine& engine);
 
+/// Has this process accessed a table, so that there is something to plan?
+bool has_accessed(const Trainee& trainee);
+
 /// Of whose accesses a plan tells: a rank knows of its own workers, a process of what it ran itself.
 struct PlanScope {
   NodeId rank = 0;

@@ -13,8 +13,17 @@ namespace orrery::tools {
 namespace {
 
 // Fewer say little about later iterations; more would make the trials longer than the profile.
-constexpr Clock kFewest = 3, kMost = 8;
-constexpr int kRounds = 2;  // in turns, so that a busy moment of the machine does not decide
+constexpr Clock kFewest = 4, kUsual = 8;
+// Shorter runs are at the mercy of one slice of the operating system's scheduler.
+constexpr double kLeastSeconds = 0.2;
+constexpr Clock kMost = 100;
+constexpr int kRounds = 3;  // in turns, so that a busy moment of the machine does not decide
+
+Clock iterations_of_trial(const RunResult& result) {
+  const double each = result.seconds / static_cast<double>(std::max<Clock>(1, result.iterations));
+  const auto long_enough = static_cast<Clock>(std::min<double>(kMost, kLeastSeconds / std::max(each, 1e-9)));
+  return std::max(long_enough, std::clamp(result.iterations / 4, kFewest, kUsual));
+}
 
 /// The run's engine, with the change.
 EngineOptions engine_options(const RunOptions& options, const Change* change, const std::atomic<bool>& interrupted) {
@@ -31,12 +40,12 @@ EngineOptions engine_options(const RunOptions& options, const Change* change, co
 
 }  // namespace
 
-ProfileTrials::ProfileTrials(const TrainRequest& request, const RunOptions& options, WorkerId workers, Clock iterations,
-                             const std::atomic<bool>& interrupted, Progress& progress)
+ProfileTrials::ProfileTrials(const TrainRequest& request, const RunOptions& options, WorkerId workers,
+                             const RunResult& result, const std::atomic<bool>& interrupted, Progress& progress)
     : request_(request),
       options_(options),
       workers_(workers),
-      iterations_(std::clamp(iterations / 4, kFewest, kMost)),
+      iterations_(iterations_of_trial(result)),
       interrupted_(interrupted),
       progress_(progress) {}
 
@@ -64,17 +73,21 @@ std::optional<std::string> ProfileTrials::obstacle() const {
 
 Trial ProfileTrials::compare(const Change& change) {
   std::optional<Outcome> as_it_was, changed;
-  const auto take_better = [](std::optional<Outcome>& best, const Outcome& now) {
-    if (!best || now.seconds < best->seconds) best = now;
+  const auto take = [](std::optional<Outcome>& all, const Outcome& now) {
+    if (!all) all = now;
+    all->fastest = std::min(all->fastest, now.fastest);
+    all->slowest = std::max(all->slowest, now.slowest);
   };
   for (int round = 0; round < kRounds; ++round) {
     for (const Change* one : {static_cast<const Change*>(nullptr), &change}) {
-      take_better(one == nullptr ? as_it_was : changed, run(one));
+      take(one == nullptr ? as_it_was : changed, run(one));
     }
   }
   return Trial{.iterations = iterations_,
-               .seconds = changed->seconds,
-               .seconds_before = as_it_was->seconds,
+               .fastest = changed->fastest,
+               .slowest = changed->slowest,
+               .fastest_before = as_it_was->fastest,
+               .slowest_before = as_it_was->slowest,
                .objective = changed->objective,
                .objective_before = as_it_was->objective};
 }
@@ -100,7 +113,8 @@ ProfileTrials::Outcome ProfileTrials::run(const Change* change) const {
   const TrainResult result = train(engine, *training.schedule, *training.trainee, how, nobody, interrupted_);
   if (result.stopped_by == StoppedBy::interrupt) throw Error(ErrorKind::interrupted, "interrupted");
   const double mean = result.seconds / static_cast<double>(std::max<Clock>(1, result.iterations));
-  return Outcome{.seconds = result.later_iteration_seconds.value_or(mean), .objective = result.final.objective};
+  const double later = result.later_iteration_seconds.value_or(mean);
+  return Outcome{.fastest = later, .slowest = later, .objective = result.final.objective};
 }
 
 }  // namespace orrery::tools

@@ -270,7 +270,8 @@ void TrainRun::load() {
   }
   if (workers_ < nodes_.count()) {
     throw usage_error("started as " + std::to_string(nodes_.count()) + " ranks, but this data gives " +
-                      std::to_string(workers_) + " workers: every rank needs one (--workers)");
+                      std::to_string(workers_) + " workers: every rank needs one; say how many, such as --workers " +
+                      std::to_string(std::max<std::size_t>(16, 2 * nodes_.count())));
   }
   say_warnings();
 }
@@ -543,6 +544,11 @@ double TrainRun::metric_value(const Evaluation& evaluation) const {
 
 void TrainRun::finish_record(const TrainResult& result, const std::string& model_checksum) {
   if (!training_.trainee->accesses().empty()) {
+    const bool writes_plan = !options_.plan_out.empty() && result.stopped_by != StoppedBy::interrupt;
+    if (writes_plan && !has_accessed(*training_.trainee)) {
+      engine_->warn("--plan-out: no iteration was run by this process, so the plan in " + options_.plan_out +
+                    " says nothing");
+    }
     const PlanScope scope{.rank = nodes_.node(), .since_iteration = resume_from_ ? resume_from_->clock : 0};
     record_.more_json.emplace_back("plan", plan_json(*training_.trainee, *engine_, result, scope, options_.plan));
   }

@@ -65,6 +65,17 @@ class Config(CommandLine):
         self.run_orrery("train", "--config", self.dir / "c", "--out", self.dir / "again")
         self.assertEqual(self.checksum(self.dir / "r"), self.checksum(self.dir / "again"))
 
+    def test_a_plan_has_a_file_of_its_own(self):
+        for words in (("--dump-config", self.dir / "x"), ()):
+            plan = self.dir / ("x" if words else "r")
+            done = self.train(self.ratings(), self.dir / "r", "--schedule", "data", "--plan-out", plan, *words, expect=USAGE)
+            self.assertIn("is also what", done.stderr)
+            self.assertFalse((self.dir / "x").exists() or (self.dir / "r").exists())
+
+    def test_a_plan_of_no_iteration_is_said_to_be_empty(self):
+        done = self.train(self.ratings(), self.dir / "r", "--schedule", "data", "--iterations", "0", "--plan-out", self.dir / "p")
+        self.assertIn("no iteration was run by this process", done.stderr)
+
     def test_a_plan_goes_to_a_mere_name(self):
         data = self.write("rows.0", "1 1:1\n-1 2:1\n1 1:2\n-1 2:2\n")
         for words in (("--out", "r", "--plan-out", "my.plan"), ("--out", "s", "--plan-in", "my.plan")):

@@ -177,9 +177,10 @@ class Profile(Profiling):
         self.profile("mf", self.ratings(), *words)
         (workers,) = (advice for advice in self.report()["recommendations"] if advice["about"] == "workers")
         self.assertRegex(workers["evidence"], r"an iteration took .* ms with --workers 8 and .* ms without")
+        self.assertNotIn("not tried", workers["what"])
         self.profile("mf", self.ratings(), *words, "--trials", "off", name="untried")
         (workers,) = (advice for advice in self.report("untried")["recommendations"] if advice["about"] == "workers")
-        self.assertIn("--workers 8", workers["what"])
+        self.assertIn("--workers 8 might win time, but was not tried: --trials off", workers["what"])
         self.assertNotIn("tried", workers["evidence"])
         self.profile("mf", self.ratings(), *words[:3], "0", *words[4:], name="nothing")
         for advice in self.report("nothing")["recommendations"]:
