@@ -44,11 +44,7 @@ std::shared_ptr<const AccessSlots> AccessLearner::extended() {
     known_ = nullptr;
     return nullptr;
   }
-  if (!pays(lacked_, known()) && is_in_vain()) {
-    if (known_ == nullptr)
-      known_ = std::allocate_shared<AccessSlots>(std::pmr::polymorphic_allocator<>(memory_), *plan_, memory_);
-    return nullptr;
-  }
+  if (!pays(lacked_, known()) && is_in_vain()) return nullptr;  // known_ has its rows, and those that it lacked
   if (known_ == nullptr || lacked_ == 0) return plan_;
   ++counts_.extensions;
   return replicates(known_->size()) ? everything() : known_;
@@ -62,6 +58,7 @@ std::vector<std::uint32_t> AccessLearner::known_rows() const {
 }
 
 void AccessLearner::follow(std::shared_ptr<const AccessSlots> plan) {
+  if (plan != nullptr && plan != plan_) strange_clocks_ = 0;  // what was strange to another one says nothing of it
   plan_ = std::move(plan);
   lacked_ = 0;
   if (plan_ != nullptr && plan_->size() >= known()) known_ = nullptr;

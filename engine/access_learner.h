@@ -99,7 +99,7 @@ class AccessLearner {
   std::uint32_t planned() const noexcept { return plan_ == nullptr ? 0 : plan_->size(); }
   /// What to follow next: the plan and all rows that are known beside it, in the order of their first touch, the plan
   /// itself when there are none; a plan of every row when that is cheaper than looking slots up (then slots change).
-  /// Null, for now, when the plan is in vain.
+  /// Null when the plan is in vain: nothing is followed until enough rows come again.
   std::shared_ptr<const AccessSlots> extended();
   const std::shared_ptr<const AccessSlots>& plan() const noexcept { return plan_; }
   void follow(std::shared_ptr<const AccessSlots> plan);

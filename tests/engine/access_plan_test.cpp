@@ -500,6 +500,25 @@ TEST(AccessLearner, plans_an_iteration_of_many_clocks_when_it_comes_again) {
   EXPECT_EQ(learner.planned(), kClocks * kRowsOfClock);
 }
 
+// Clocks of which most rows are new and the others of the clock before: every plan serves for a while, and none may be
+// put aside for what was new to those before it.
+TEST(AccessLearner, keeps_plans_of_a_pattern_that_moves_on) {
+  constexpr std::uint32_t kRowsOfClock = 100, kNewRows = 60, kClocks = 20;
+  AccessLearner learner(kNewRows * kClocks + kRowsOfClock, AccessCosts{}, false, std::pmr::get_default_resource());
+  for (std::uint32_t clock = 0; clock < kClocks; ++clock) {
+    std::vector<std::uint32_t> missed;
+    for (std::uint32_t row = clock * kNewRows; row < clock * kNewRows + kRowsOfClock; ++row) {
+      const std::uint32_t slot = learner.plan() == nullptr ? AccessSlots::kNone : learner.plan()->find(row);
+      learner.count_add(slot);
+      if (slot == AccessSlots::kNone) missed.push_back(row);
+    }
+    learner.note_clock(kRowsOfClock - missed.size(), missed);
+    if (learner.is_due()) learner.follow(learner.extended());
+    ASSERT_NE(learner.plan(), nullptr) << clock;
+    ASSERT_EQ(learner.counts().given_up, 0U) << clock;
+  }
+}
+
 TEST(AccessSlots, are_whole_when_every_row_came_in_its_order) {
   AccessSlots whole(1000), disordered(3), lacking(1000);
   for (std::uint32_t row = 0; row < 1000; ++row) whole.enter(row);
