@@ -48,6 +48,7 @@ struct DataRequest {
   std::optional<std::string> valid;
   std::optional<std::string> init;  ///< model directory of a warm start
   std::string schedule = "auto";    ///< what prepare() will be called with
+  std::uint32_t groups = 1;         ///< above 1: that of a hybrid schedule, of an algorithm that offers one
   /// Bytes that the run may hold in memory, and where it may put what does not fit. 0: as many as it takes.
   std::uint64_t memory_limit = 0;
   std::filesystem::path scratch = ".";

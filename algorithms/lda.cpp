@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "algorithms/lda_data_parallel.h"
+#include "algorithms/lda_hybrid.h"
 #include "algorithms/lda_model.h"
 #include "algorithms/lda_rotation.h"
 #include "engine/data/corpus.h"
@@ -30,16 +31,19 @@ AlgorithmInfo make_info() {
       "worker, blocks of words rotate; units that run together share no document and no word, and the totals n_k are "
       "brought up to date between iterations. With schedule data, counts of words are rows of a table that workers "
       "read "
-      "and add to under any consistency, once for each block of documents";
+      "and add to under any consistency, once for each block of documents. With --groups each group of workers rotates "
+      "a "
+      "replica of the counts, and takes in the others' moves once for each block of documents";
   info.reference =
       "Griffiths, Steyvers, PNAS 2004 (sampler); Yao et al., KDD 2009 (sparse); Yuan et al., WWW 2015 (mh); Yu et al., "
-      "WWW 2015 (rotation); Newman et al., JMLR 2009 (schedule data); Minka 2000, Wallach 2008 (fit-priors)";
+      "WWW 2015 (rotation); Newman et al., JMLR 2009 (schedules data and hybrid); Minka 2000, Wallach 2008 "
+      "(fit-priors)";
   info.data =
       "corpora (UCI docword, text with a document a line, svmlight with counts, any of them packed by `orrery data "
       "pack`)";
   info.metric = "perplexity";
   info.smaller_is_better = true;
-  info.schedules = {"rotation", "data"};
+  info.schedules = {"rotation", "data", "hybrid"};
   return info;
 }
 
@@ -74,7 +78,7 @@ class TopicModel final : public Algorithm {
         .add("mh-steps", params_.mh_steps, "sampler mh: pairs of proposals for a token in an iteration", between(1, 64))
         .add_choice("start", params_.start,
                     "first topics of tokens: random, or sequential, each from those before it; auto: sequential above "
-                    "256 topics, with schedule data random",
+                    "256 topics, with schedules data and hybrid random",
                     {{"auto", Start::by_topics}, {"random", Start::random}, {"sequential", Start::sequential}})
         .add("fit-priors", params_.fit_priors,
              "fit alpha (a value for each topic) and a symmetric beta to the counts as training goes on")
@@ -89,8 +93,8 @@ class TopicModel final : public Algorithm {
         .add(
             "document-blocks", params_.document_blocks,
             "parts that the documents are visited in, one after the other; a packed corpus that does not fit in memory "
-            "is streamed by them; with schedule data the clocks of an iteration; auto: one for each 4 million tokens, "
-            "at most 16",
+            "is streamed by them; with schedules data and hybrid the clocks of an iteration; auto: one for each 4 "
+            "million tokens, at most 16",
             between(1, 4096));
   }
 
@@ -140,6 +144,7 @@ class TopicModel final : public Algorithm {
   CorpusData data_;                       ///< of a packed corpus only what is said about it
   std::unique_ptr<PackedCorpus> packed_;  ///< read block by block
   bool on_tables_ = false;                ///< schedule data
+  std::uint32_t groups_ = 1;              ///< above 1: schedule hybrid
   std::vector<std::uint64_t> lengths_, frequencies_;
   std::uint64_t documents_ = 0, longest_document_ = 0, tokens_ = 0, memory_limit_ = 0, nodes_ = 1;
   std::filesystem::path scratch_;
@@ -157,11 +162,11 @@ void TopicModel::check(const DataRequest& request) const {
   if (param_set_.was_set("mh-steps") && params_.sampler != SamplerChoice::mh) {
     throw usage_error("--mh-steps needs --sampler mh");
   }
-  if (params_.start == Start::sequential && request.schedule == "data") {
-    throw usage_error(
-        "--start sequential: by schedule data every worker would number its topics by itself, for none sees the "
-        "others' "
-        "first tokens; expected random, or --schedule rotation");
+  if (params_.start == Start::sequential && (request.schedule == "data" || request.groups > 1)) {
+    throw usage_error(std::string("--start sequential: ") +
+                      (request.groups > 1 ? "every group" : "by schedule data every worker") +
+                      " would number its topics by itself, for none sees the others' first tokens; expected random, or "
+                      "--schedule rotation");
   }
   if (!request.init) return;
   if (param_set_.was_set("start")) throw usage_error("--start: with --init the model gives the first topics");
@@ -231,6 +236,7 @@ void TopicModel::load_packed(const DataRequest& request) {
 void TopicModel::load(const DataRequest& request, Engine& engine) {
   check(request);
   on_tables_ = request.schedule == "data";
+  groups_ = request.groups;
   memory_limit_ = request.memory_limit;
   nodes_ = engine.transport().nodes();
   scratch_ = request.scratch;
@@ -335,7 +341,10 @@ std::uint64_t TopicModel::document_row_bytes() const {
 
 void TopicModel::add_common(WorkerId workers, MemoryEstimate& estimate) const {
   // Totals, their reciprocals, scratch, an open row; moves under way.
+  // Of a group its replica, the base and the moves; a node may have a part of one group more than its share of them.
+  const std::uint64_t groups_here = std::min<std::uint64_t>(groups_, groups_ / nodes_ + 1);
   estimate.add("topics of words", word_row_bytes_)
+      .add("replicas of the groups", groups_ > 1 ? groups_here : 0, 3 * word_row_bytes_)
       .add("views of the workers", workers * padded_topics(params_.topics), 64)
       .add("ids of words and documents", names_.numbers.size() + documents_, 48);
 }
@@ -414,7 +423,7 @@ Priors TopicModel::priors_by_internal_word(const TokenGrid& grid) const {
 
 bool TopicModel::sequential() const {
   constexpr std::uint32_t kManyTopics = 256;
-  if (init_ || on_tables_) return false;
+  if (init_ || on_tables_ || groups_ > 1) return false;
   return params_.start == Start::sequential || (params_.start == Start::by_topics && params_.topics > kManyTopics);
 }
 
@@ -507,16 +516,24 @@ Training TopicModel::prepare(Engine& engine, WorkerId workers, std::uint64_t see
 
 Training TopicModel::prepare_rotation(Engine& engine, const WorkerMap& map, std::uint64_t seed) {
   LdaState& state = prepared_->state;
-  prepared_->schedule =
-      std::make_unique<RotationSchedule>(map.workers(), static_cast<BlockId>(state.grid.blocks()), seed);
-  prepared_->trainee =
-      std::make_unique<RotatingTrainee>(state, engine.topology(), map, held_out_, training_plan(seed, engine));
+  const auto blocks = static_cast<BlockId>(state.grid.blocks());
+  if (groups_ > 1) {
+    prepared_->schedule = std::make_unique<HybridSchedule>(map.workers(), groups_, blocks, seed);
+    prepared_->trainee = std::make_unique<HybridTrainee>(state, engine.topology(), map, groups_, engine.clock_bound(),
+                                                         held_out_, training_plan(seed, engine));
+  } else {
+    prepared_->schedule = std::make_unique<RotationSchedule>(map.workers(), blocks, seed);
+    prepared_->trainee =
+        std::make_unique<RotatingTrainee>(state, engine.topology(), map, held_out_, training_plan(seed, engine));
+  }
   Training training;
   training.schedule = prepared_->schedule.get();
   training.trainee = prepared_->trainee.get();
   training.sections_on_disk = prepared_->trainee->sections_on_disk();
   training.schedule_reason =
-      "a token touches one document and one word, so blocks of words can rotate without a conflict";
+      groups_ > 1 ? "as asked for: blocks of words rotate within " + std::to_string(groups_) +
+                        " groups of workers, which tell each other how tokens moved"
+                  : "a token touches one document and one word, so blocks of words can rotate without a conflict";
   return training;
 }
 

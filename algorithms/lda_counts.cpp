@@ -108,16 +108,21 @@ void WordTopics::unpack(BlockId block, std::span<const std::byte> bytes) {
 
 namespace {
 
-/// Adds to a row's list one that ascends as it does. The row has room for both.
+/// Adds to a row's list one that ascends as it does; topics that come to 0 go. The row has room for the others.
 void merge(const WordTopics::Row& row, std::span<const Topic> topics, std::span<const std::int32_t> counts) {
   const std::vector<Topic> old_topics(row.topics, row.topics + *row.size);
   const std::vector<std::int32_t> old_counts(row.counts, row.counts + *row.size);
   std::uint32_t size = 0;
-  for (std::size_t i = 0, j = 0; i < old_topics.size() || j < topics.size(); ++size) {
+  for (std::size_t i = 0, j = 0; i < old_topics.size() || j < topics.size();) {
     const bool has_old = i < old_topics.size() && (j == topics.size() || old_topics[i] <= topics[j]);
     const bool has_new = j < topics.size() && (i == old_topics.size() || topics[j] <= old_topics[i]);
-    row.topics[size] = has_old ? old_topics[i] : topics[j];
-    row.counts[size] = (has_old ? old_counts[i] : 0) + (has_new ? counts[j] : 0);
+    const Topic topic = has_old ? old_topics[i] : topics[j];
+    const std::int32_t count = (has_old ? old_counts[i] : 0) + (has_new ? counts[j] : 0);
+    ORRERY_CHECK(count >= 0);
+    if (count != 0) {
+      row.topics[size] = topic;
+      row.counts[size++] = count;
+    }
     i += has_old ? 1 : 0;
     j += has_new ? 1 : 0;
   }
@@ -142,6 +147,62 @@ void WordTopics::add(BlockId block, std::span<const std::byte> bytes) {
       merge(at, topics, counts);
     } else {
       for (std::size_t k = 0; k < topics_; ++k) at.counts[k] += counts[k];
+    }
+  }
+}
+
+void WordTopics::copy(BlockId block, const WordTopics& other) {
+  std::memcpy(view(block), other.view(block), block_bytes_[block]);
+}
+
+Bytes WordTopics::difference(BlockId block, const WordTopics& base) const {
+  Bytes bytes;
+  std::vector<std::int32_t> moved(topics_, 0);
+  std::vector<Topic> present, topics;
+  std::vector<std::int32_t> counts;
+  for (std::uint32_t word = 0; word < words_of(block); ++word) {
+    const auto put_in = [&](const WordTopics& from, std::int32_t sign) {
+      from.for_each_topic(block, word, [&](Topic topic, std::int32_t count) {
+        present.push_back(topic);
+        moved[topic] += sign * count;
+      });
+    };
+    put_in(*this, 1);
+    put_in(base, -1);
+    std::sort(present.begin(), present.end());
+    for (const Topic topic : present) {
+      if (moved[topic] == 0) continue;
+      topics.push_back(topic);
+      counts.push_back(std::exchange(moved[topic], 0));
+    }
+    put(bytes, static_cast<std::uint32_t>(topics.size()));
+    put_all(bytes, std::span<const Topic>(topics));
+    put_all(bytes, std::span<const std::int32_t>(counts));
+    present.clear();
+    topics.clear();
+    counts.clear();
+  }
+  return bytes;
+}
+
+void WordTopics::add_difference(BlockId block, std::span<const std::byte> bytes) {
+  WireReader in(bytes);
+  std::vector<Topic> topics;
+  std::vector<std::int32_t> counts;
+  for (std::uint32_t word = 0; word < words_of(block); ++word) {
+    const Row at = row(view(block), block, word);
+    topics.resize(in.take<std::uint32_t>());
+    counts.resize(topics.size());
+    in.take_all(std::span(topics));
+    in.take_all(std::span(counts));
+    if (topics.empty()) continue;
+    if (!at.dense) {
+      merge(at, topics, counts);
+      continue;
+    }
+    for (std::size_t j = 0; j < topics.size(); ++j) {
+      at.counts[topics[j]] += counts[j];
+      ORRERY_CHECK(at.counts[topics[j]] >= 0);
     }
   }
 }

@@ -46,11 +46,9 @@ class WordTopics {
   /// Calls visit(topic, count) for every topic that a word has, ascending. Between clocks, or for the owner.
   template <class Visitor>
   void for_each_topic(BlockId block, std::uint32_t word, Visitor&& visit) const {
-    const Row at = row(view(block), block, word);
-    const std::size_t size = at.dense ? topics_ : *at.size;
-    for (std::size_t j = 0; j < size; ++j) {
-      if (at.counts[j] != 0) visit(at.dense ? static_cast<Topic>(j) : at.topics[j], at.counts[j]);
-    }
+    for_each_of(row(view(block), block, word), [&](Topic topic, std::int32_t count) {
+      if (count != 0) visit(topic, count);
+    });
   }
   /// Makes a word's row have these counts, none negative and as many in all as the word has tokens or fewer. Between
   /// clocks.
@@ -63,12 +61,24 @@ class WordTopics {
   Bytes pack(BlockId block) const;
   void unpack(BlockId block, std::span<const std::byte> bytes);
   void add(BlockId block, std::span<const std::byte> bytes);
+  /// The block as it is in `other`, which has the same words.
+  void copy(BlockId block, const WordTopics& other);
+  /// What the block has more and less than in `base`, row by row the topics that differ; and that added to what it has,
+  /// which must come to counts of no more tokens than the words have, none negative.
+  Bytes difference(BlockId block, const WordTopics& base) const;
+  void add_difference(BlockId block, std::span<const std::byte> bytes);
   std::uint64_t bytes() const noexcept { return bytes_; }
   std::uint64_t bytes_moved() const noexcept { return blocks_.bytes_moved(); }
   /// Bytes of the row of a word with that many tokens.
   static std::uint64_t row_bytes(std::uint32_t tokens, std::size_t topics);
 
  private:
+  /// Calls visit(topic, count) for the topics of a row, ascending; counts may be 0.
+  template <class Visitor>
+  void for_each_of(const Row& row, Visitor&& visit) const {
+    const std::size_t size = row.dense ? topics_ : *row.size;
+    for (std::size_t j = 0; j < size; ++j) visit(row.dense ? static_cast<Topic>(j) : row.topics[j], row.counts[j]);
+  }
   std::uint32_t words_of(BlockId block) const { return block_begin_[block + 1] - block_begin_[block]; }
 
   std::size_t topics_;

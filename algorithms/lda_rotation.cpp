@@ -15,6 +15,11 @@ RotatingTrainee::RotatingTrainee(LdaState& state, const Topology& topology, cons
     : LdaTrainee(state, topology, map, held_out, plan), visited_(state.grid.blocks(), 0) {}
 
 void RotatingTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
+  visited_[unit.blocks[0]] = 1;
+  sample(unit, context, state_.words);
+}
+
+void RotatingTrainee::sample(const WorkUnit& unit, UnitContext& context, WordTopics& words) {
   Worker& worker = *workers_[unit.worker];
   if (worker.clock != unit.clock) {
     worker.started.resize(state_.topics());
@@ -22,8 +27,7 @@ void RotatingTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
     begin_clock(worker, unit.worker, unit.clock);
   }
   const BlockId block = unit.blocks[0];
-  std::byte* const memory = state_.words.acquire(block, context.domain);
-  visited_[block] = 1;
+  std::byte* const memory = words.acquire(block, context.domain);
   Stripe& stripe = state_.grid.stripe(worker.stripe);
   DocumentTopics& documents = *state_.documents[worker.stripe];
   const std::uint32_t first_word = state_.grid.words().begin[block];
@@ -34,8 +38,8 @@ void RotatingTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
   const std::span<const Run> runs = stripe.runs_of(block);
   for (std::size_t r = 0; r < runs.size(); ++r) {
     const Run& run = runs[r];
-    if (r + 1 < runs.size()) state_.words.prefetch(memory, block, runs[r + 1].word);
-    const WordTopics::Row row = state_.words.row(memory, block, run.word);
+    if (r + 1 < runs.size()) words.prefetch(memory, block, runs[r + 1].word);
+    const WordTopics::Row row = words.row(memory, block, run.word);
     Visit visit = visit_of(stripe, token, run.tokens, first_word + run.word);
     worker.row.open(row, visit);
     worker.sampler->sample(visit, worker.view, documents, draws);
@@ -75,12 +79,12 @@ void RotatingTrainee::commit(Clock clock, std::span<const Bytes> partials) {
   fit_priors_if_due(clock);
 }
 
-Bytes RotatingTrainee::pack_block(BlockId block) {
+Bytes RotatingTrainee::pack_block(BlockId block, std::uint32_t) {
   visited_[block] = 0;
   return state_.words.pack(block);
 }
 
-void RotatingTrainee::unpack_block(BlockId block, std::span<const std::byte> bytes) {
+void RotatingTrainee::unpack_block(BlockId block, std::uint32_t, std::span<const std::byte> bytes) {
   state_.words.unpack(block, bytes);
 }
 

@@ -14,7 +14,7 @@
 
 namespace orrery::lda {
 
-class RotatingTrainee final : public LdaTrainee, public ShowsBlocks {
+class RotatingTrainee : public LdaTrainee, public ShowsBlocks {
  public:
   /// Borrows state, topology and held-out documents (which may be empty).
   RotatingTrainee(LdaState& state, const Topology& topology, const WorkerMap& map, const Completion& held_out,
@@ -24,9 +24,13 @@ class RotatingTrainee final : public LdaTrainee, public ShowsBlocks {
   void worker_ended(WorkerId worker, Clock clock) override;
   Bytes pack_partial(Clock clock) override;
   void commit(Clock clock, std::span<const Bytes> partials) override;
-  Bytes pack_block(BlockId block) override;
-  void unpack_block(BlockId block, std::span<const std::byte> bytes) override;
+  Bytes pack_block(BlockId block, std::uint32_t group) override;
+  void unpack_block(BlockId block, std::uint32_t group, std::span<const std::byte> bytes) override;
   std::size_t block_bytes(BlockId block) const override;
+
+ protected:
+  /// The tokens of a unit, by the counts of its words that are in `words`.
+  void sample(const WorkUnit& unit, UnitContext& context, WordTopics& words);
 
  private:
   void words_were_counted() override;

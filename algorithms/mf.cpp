@@ -10,6 +10,7 @@
 #include "algorithms/mf_als.h"
 #include "algorithms/mf_data_parallel.h"
 #include "algorithms/mf_holdout.h"
+#include "algorithms/mf_hybrid.h"
 #include "algorithms/mf_kernels.h"
 #include "algorithms/mf_layout.h"
 #include "algorithms/mf_model.h"
@@ -41,14 +42,15 @@ AlgorithmInfo make_info() {
       "read "
       "and add to under any consistency, `clocks` times in an iteration. Steps shrink with the squared errors a row "
       "has "
-      "seen";
+      "seen. With --groups each group of workers rotates a replica of the items, and the groups add up what they have "
+      "gained, `clocks` times in an iteration";
   info.reference =
       "Gemulla et al., KDD 2011 (stratified SGD); Yun et al., VLDB 2014 (blocks on a ring); Duchi et al., JMLR 2011 "
-      "(adaptive steps); Ma et al., ICML 2015 (adding versus averaging, for schedule data)";
+      "(adaptive steps); Ma et al., ICML 2015 (adding versus averaging, for schedules data and hybrid)";
   info.data = "ratings (user item rating), MatrixMarket";
   info.metric = "rmse";
   info.smaller_is_better = true;
-  info.schedules = {"rotation", "data"};
+  info.schedules = {"rotation", "data", "hybrid"};
   return info;
 }
 
@@ -85,7 +87,8 @@ class MatrixFactorisation final : public Algorithm {
              between(0, 1))
         .add("gain", params_.gain, "how fast a row's step shrinks with the squared errors it has seen", at_least(0))
         .add("clocks", params_.clocks,
-             "schedule data of sgd: how often in an iteration a worker reads the items and adds to them",
+             "schedules data and hybrid of sgd: how often in an iteration workers, or groups, see what the others have "
+             "added to the items; auto: 64 for data, 4 for hybrid",
              between(1, 65536))
         .add("clip", params_.clip, "cut predictions to the range of the training ratings")
         .add("keep-seen", params_.keep_seen, "keep who rated what with the model, so that recommend leaves it out");
@@ -115,7 +118,10 @@ class MatrixFactorisation final : public Algorithm {
   /// @throws Error (usage) for so many workers that the grid is out of proportion to the data.
   GridShape grid_shape(WorkerId workers) const;
   GridShape rotation_shape(WorkerId workers) const;
+  /// Stripes of a worker, each a clock.
+  std::uint64_t clocks() const;
   GridShape table_shape(WorkerId workers) const;
+  GridShape hybrid_shape(WorkerId workers) const;
   std::size_t rank() const { return static_cast<std::size_t>(params_.rank); }
   void load_valid(const DataRequest& request, Engine& engine);
   CellGrid lay_out(const WorkerMap& map, Engine& engine);
@@ -125,6 +131,7 @@ class MatrixFactorisation final : public Algorithm {
   SgdRule sgd_rule() const;
   Training prepare_rotation(Engine& engine, std::uint64_t seed);
   Training prepare_tables(Engine& engine, const WorkerMap& map);
+  Training prepare_hybrid(Engine& engine, const WorkerMap& map, std::uint64_t seed);
   Training prepare_als(Engine& engine);
   void initialise(MfState& state, const CellGrid& grid, std::uint64_t seed, Engine& engine) const;
   void warm_start(MfState& state, const CellGrid& grid, Engine& engine) const;
@@ -158,8 +165,11 @@ void warn_all(const RatingsData& data, Engine& engine) {
 
 void MatrixFactorisation::check(const DataRequest& request) const {
   if (!request.format.empty()) check_ratings_format(parse_format(request.format));
-  if (!takes_tables(request.schedule) && param_set_.was_set("clocks")) {
-    throw usage_error("--clocks needs --schedule data with --solver sgd: elsewhere the schedule decides");
+  if (!takes_tables(request.schedule) && request.groups == 1 && param_set_.was_set("clocks")) {
+    throw usage_error("--clocks needs --schedule data or --groups with --solver sgd: elsewhere the schedule decides");
+  }
+  if (request.groups > 1 && params_.solver == Solver::als) {
+    throw usage_error("--groups: solver als does not rotate; expected --solver sgd");
   }
   if (!request.init) return;
   const std::size_t rank_before = rank_of_model(ModelReader(*request.init));
@@ -225,18 +235,35 @@ bool MatrixFactorisation::takes_tables(const std::string& schedule) const {
 }
 
 GridShape MatrixFactorisation::grid_shape(WorkerId workers) const {
+  if (request_.groups > 1) return hybrid_shape(workers);
   return on_tables_ ? table_shape(workers) : rotation_shape(workers);
+}
+
+std::uint64_t MatrixFactorisation::clocks() const {
+  return static_cast<std::uint64_t>(params_.clocks.value_or(default_clocks(on_tables_)));
 }
 
 // A worker's users in as many shares as there are clocks; items are cut only where the grid cannot number them.
 GridShape MatrixFactorisation::table_shape(WorkerId workers) const {
-  const auto clocks = static_cast<std::uint64_t>(params_.clocks);
-  const std::uint64_t stripes = std::uint64_t{workers} * clocks;
+  const std::uint64_t stripes = std::uint64_t{workers} * clocks();
   const std::uint64_t most = std::max(std::uint64_t{1} << 16, ratings_);
   if (stripes <= most) return {stripes, (items_.size() + kMaxBlockColumns - 1) / kMaxBlockColumns};
-  throw usage_error("--workers: " + std::to_string(workers) + " workers and " + std::to_string(clocks) +
+  throw usage_error("--workers: " + std::to_string(workers) + " workers and " + std::to_string(clocks()) +
                     " clocks cut " + std::to_string(ratings_) + " ratings into " + std::to_string(stripes) +
                     " units of work in an iteration; expected at most " + std::to_string(most));
+}
+
+// Blocks for the workers of a group; a worker's users in as many shares as there are clocks.
+GridShape MatrixFactorisation::hybrid_shape(WorkerId workers) const {
+  GridShape shape = rotation_shape(workers);
+  shape.stripes *= clocks();
+  constexpr std::uint64_t kAlwaysFine = std::uint64_t{1} << 20;
+  const std::uint64_t most = std::max(kAlwaysFine, ratings_), units = std::uint64_t{shape.stripes} * shape.blocks;
+  if (units <= most) return shape;
+  throw usage_error("--clocks: " + std::to_string(clocks()) + " clocks of " + std::to_string(workers) +
+                    " workers and " + std::to_string(shape.blocks) + " blocks of items make " + std::to_string(units) +
+                    " units of work in an iteration, for " + std::to_string(ratings_) + " ratings; expected at most " +
+                    std::to_string(most));
 }
 
 GridShape MatrixFactorisation::rotation_shape(WorkerId workers) const {
@@ -266,12 +293,18 @@ MemoryEstimate MatrixFactorisation::memory(WorkerId workers) const {
       .add("model", rows_here, row_bytes);
   if (on_tables_) {
     // A worker's updates of a clock, with keys and places in the index; at a staleness some clocks' at once.
-    const std::uint64_t touched = std::min<std::uint64_t>(ratings_ / static_cast<std::uint64_t>(params_.clocks) + 1,
-                                                          std::uint64_t{workers} * items_.size());
+    const std::uint64_t touched =
+        std::min<std::uint64_t>(ratings_ / clocks() + 1, std::uint64_t{workers} * items_.size());
     estimate.add("columns of the units", ratings_, sizeof(std::uint16_t))
         .add("table of items", items_.size(), row_bytes)
         .add("updates of the workers", touched, 2 * row_bytes)
-        .add("places of the items", touched * static_cast<std::uint64_t>(params_.clocks), sizeof(std::uint32_t));
+        .add("places of the items", touched * clocks(), sizeof(std::uint32_t));
+  }
+  if (request_.groups > 1) {
+    // Replica, base and gains; a node may have a part of one group more than its share of them.
+    const std::uint64_t here = std::min<std::uint64_t>(request_.groups, request_.groups / nodes_ + 1);
+    estimate.add("replicas of the items", here * items_.size(), 3 * row_bytes)
+        .add("gains of all groups", request_.groups * items_.size(), row_bytes);
   }
   if (valid_) {
     estimate.add("held-out ratings", valid_ratings_, sizeof(Rating)).add("best model so far", rows_here, row_bytes);
@@ -375,6 +408,7 @@ Training MatrixFactorisation::prepare(Engine& engine, WorkerId workers, std::uin
   }
   Training training = params_.solver == Solver::als ? prepare_als(engine)
                       : on_tables_                  ? prepare_tables(engine, map)
+                      : request_.groups > 1         ? prepare_hybrid(engine, map, seed)
                                                     : prepare_rotation(engine, seed);
   if (params_.keep_seen) prepared_->trainee->keep_seen();
   return training;
@@ -418,6 +452,22 @@ Training MatrixFactorisation::prepare_tables(Engine& engine, const WorkerMap& ma
   training.trainee = trainee.get();
   training.clocks_per_iteration = trainee->clocks_per_iteration();
   training.schedule_reason = "users stay with their worker, and the items are on a table that keeps the consistency";
+  prepared_->trainee = std::move(trainee);
+  return training;
+}
+
+Training MatrixFactorisation::prepare_hybrid(Engine& engine, const WorkerMap& map, std::uint64_t seed) {
+  prepared_->schedule = std::make_unique<HybridSchedule>(map.workers(), request_.groups,
+                                                         static_cast<BlockId>(prepared_->grid.blocks()), seed);
+  auto trainee = std::make_unique<HybridTrainee>(engine.topology(), map, request_.groups, engine.clock_bound(),
+                                                 prepared_->grid, prepared_->state, &prepared_->holdout, scaling_,
+                                                 sgd_rule(), kernels(engine.simd()));
+  Training training;
+  training.schedule = prepared_->schedule.get();
+  training.trainee = trainee.get();
+  training.clocks_per_iteration = trainee->clocks_per_iteration();
+  training.schedule_reason = "as asked for: blocks of items rotate within " + std::to_string(request_.groups) +
+                             " groups of workers, which add up what they have gained";
   prepared_->trainee = std::move(trainee);
   return training;
 }

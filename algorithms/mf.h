@@ -23,7 +23,7 @@ struct MfParams {
   double rate = 0.12;
   double rate_decay = 0.2;
   double gain = 0.01;
-  int clocks = 64;  ///< of an iteration, schedule data of sgd
+  std::optional<int> clocks;  ///< of an iteration, schedules data and hybrid of sgd; empty: default_clocks
   bool clip = false;
   bool keep_seen = true;
 };
@@ -31,6 +31,9 @@ struct MfParams {
 /// Descent stops early by itself, its steps fade out; exact minimisation needs more of a penalty to generalise as well.
 constexpr double default_reg(Solver solver) { return solver == Solver::als ? 0.3 : 0.025; }
 constexpr double default_reg_power(Solver solver) { return solver == Solver::als ? 0.75 : 1.0; }
+
+/// Of the schedules data and hybrid: groups disagree less than workers do, and gains of whole blocks cost more.
+constexpr int default_clocks(bool on_tables) { return on_tables ? 64 : 4; }
 
 }  // namespace mf
 

@@ -195,10 +195,6 @@ void DataParallelTrainee::restore_best() {
   put_into_table();
 }
 
-double DataParallelTrainee::seen_squares(const ParallelFor&) const {
-  const auto [first, last] = cells_here();
-  return sum_of_cells(std::vector<double>(seen_.begin() + static_cast<std::ptrdiff_t>(first),
-                                          seen_.begin() + static_cast<std::ptrdiff_t>(last)));
-}
+double DataParallelTrainee::seen_squares(const ParallelFor&) const { return sum_of_cells_here(seen_); }
 
 }  // namespace orrery::mf

@@ -37,7 +37,7 @@ void SgdTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
                           state_.stripe(unit.worker), columns, state_.stride(), step);
 }
 
-Bytes SgdTrainee::pack_block(BlockId block) {
+Bytes SgdTrainee::pack_block(BlockId block, std::uint32_t) {
   Bytes bytes;
   if (visited_[block] == 0) return bytes;
   bytes.reserve(state_.block_bytes(block));
@@ -46,7 +46,7 @@ Bytes SgdTrainee::pack_block(BlockId block) {
   return bytes;
 }
 
-void SgdTrainee::unpack_block(BlockId block, std::span<const std::byte> bytes) {
+void SgdTrainee::unpack_block(BlockId block, std::uint32_t, std::span<const std::byte> bytes) {
   if (!bytes.empty()) state_.load_block(block, bytes);
 }
 
@@ -69,10 +69,6 @@ void SgdTrainee::take_share(NodeId, std::span<const std::byte> share) {
   std::fill(visited_.begin(), visited_.end(), std::uint8_t{0});
 }
 
-double SgdTrainee::seen_squares(const ParallelFor&) const {
-  const auto [first, last] = cells_here();
-  return sum_of_cells(std::vector<double>(seen_.begin() + static_cast<std::ptrdiff_t>(first),
-                                          seen_.begin() + static_cast<std::ptrdiff_t>(last)));
-}
+double SgdTrainee::seen_squares(const ParallelFor&) const { return sum_of_cells_here(seen_); }
 
 }  // namespace orrery::mf

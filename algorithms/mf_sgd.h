@@ -35,8 +35,8 @@ class SgdTrainee final : public MfTrainee {
              const Kernels& kernels);
 
   void run_unit(const WorkUnit& unit, UnitContext& context) override;
-  Bytes pack_block(BlockId block) override;
-  void unpack_block(BlockId block, std::span<const std::byte> bytes) override;
+  Bytes pack_block(BlockId block, std::uint32_t group) override;
+  void unpack_block(BlockId block, std::uint32_t group, std::span<const std::byte> bytes) override;
 
   /// The blocks whose last visitor was here. From then on all nodes have them, until somebody visits them again: their
   /// next message carries the right to the block and nothing else.

@@ -85,6 +85,12 @@ double MfTrainee::sum_of_cells(std::vector<double> here) const {
   return tree_sum(std::span<double>{sums}) * scaling_.scale * scaling_.scale;
 }
 
+double MfTrainee::sum_of_cells_here(const std::vector<double>& all) const {
+  const auto [first, last] = cells_here();
+  return sum_of_cells(std::vector<double>(all.begin() + static_cast<std::ptrdiff_t>(first),
+                                          all.begin() + static_cast<std::ptrdiff_t>(last)));
+}
+
 std::pair<std::size_t, std::size_t> MfTrainee::cells_here() const {
   return {grid_.here().first * grid_.blocks(), grid_.here().last * grid_.blocks()};
 }

@@ -48,6 +48,8 @@ class MfTrainee : public Trainee, public ShowsBlocks {
   virtual double seen_squares(const ParallelFor& parallel) const { return training_squares(parallel); }
   /// The sum over all cells of normalised squares, in rating units, from those of the cells that are here. Collective.
   double sum_of_cells(std::vector<double> here) const;
+  /// The same from an array for all cells, of which those that are here count.
+  double sum_of_cells_here(const std::vector<double>& all) const;
   /// The cells that are here are numbers [first, second) of all, stripe by stripe.
   std::pair<std::size_t, std::size_t> cells_here() const;
 

@@ -11,7 +11,7 @@ void BlockTraffic::send_block(const Visit& visit) {
   message.block = visit.block;
   message.group = visit.group;
   message.visit = visit.number;
-  message.payload = program_.pack_block(visit.block);
+  message.payload = program_.pack_block(visit.block, visit.group);
   send(visit.node, std::move(message));
 }
 
@@ -26,7 +26,7 @@ void BlockTraffic::receive(Message&& message, ReadyList& ready) {
 }
 
 void BlockTraffic::arrive(Visit& visit, const Bytes& payload, ReadyList& ready) {
-  program_.unpack_block(visit.block, payload);
+  program_.unpack_block(visit.block, visit.group, payload);
   satisfy(*visit.unit, ready);
 }
 

@@ -24,8 +24,10 @@ class ForwardingTrainee : public Trainee {
   void block_ends(BlockId block, Clock clock, UnitContext& context) override {
     inner_.block_ends(block, clock, context);
   }
-  Bytes pack_block(BlockId block) override { return inner_.pack_block(block); }
-  void unpack_block(BlockId block, std::span<const std::byte> bytes) override { inner_.unpack_block(block, bytes); }
+  Bytes pack_block(BlockId block, std::uint32_t group) override { return inner_.pack_block(block, group); }
+  void unpack_block(BlockId block, std::uint32_t group, std::span<const std::byte> bytes) override {
+    inner_.unpack_block(block, group, bytes);
+  }
   Clock clock_bound(Clock engines) const override { return inner_.clock_bound(engines); }
   void worker_ended(WorkerId worker, Clock clock) override { inner_.worker_ended(worker, clock); }
   void clocks_moved(const ClockTree& clocks) override { inner_.clocks_moved(clocks); }

@@ -125,7 +125,7 @@ class Timeline {
     wait(Activity::clock_wait, last_cut(unit.start));
     double blocks = 0;
     for (std::size_t b = 0; b < unit.blocks; ++b) {
-      double& left = left_.try_emplace(trace_.blocks[unit.first_block + b], 0.0).first->second;
+      double& left = left_.try_emplace({unit.group, trace_.blocks[unit.first_block + b]}, 0.0).first->second;
       blocks = std::max(blocks, left);
       left = unit.end;
     }
@@ -157,8 +157,8 @@ class Timeline {
   const ClockEnds ends_;
   const WorkerId first_worker_;
   const Clock bound_;
-  std::vector<double> free_;        ///< by worker of this node: the end of what it did last
-  std::map<BlockId, double> left_;  ///< the end of a block's last visit
+  std::vector<double> free_;                                  ///< by worker of this node: the end of what it did last
+  std::map<std::pair<std::uint32_t, BlockId>, double> left_;  ///< the end of a block's last visit
   Clock last_clock_ = 0;
   PhaseReport report_;
 };
@@ -217,7 +217,7 @@ BlockTravel travel_of(const PhaseTrace& trace, const WorkerMap& map, const std::
   BlockTravel out;
   const WorkerId first = map.first_worker(map.this_node());
   out.visits.assign(bytes.size(), std::vector<std::uint32_t>(map.first_worker(map.this_node() + 1) - first, 0));
-  std::vector<DomainId> lies_in(bytes.size(), kNoDomain);
+  std::map<std::pair<std::uint32_t, BlockId>, DomainId> lies_in;
   std::map<Clock, BlockClock> clocks;
   for (const PhaseRecord& unit : trace.records) {
     for (std::size_t b = 0; b < unit.blocks; ++b) {
@@ -225,11 +225,12 @@ BlockTravel travel_of(const PhaseTrace& trace, const WorkerMap& map, const std::
       BlockClock& clock = clocks[unit.clock];
       ++clock.visits;
       ++out.visits[block][unit.worker - first];
-      if (lies_in[block] != kNoDomain && lies_in[block] != unit.domain) {
+      const auto [lay, is_first] = lies_in.try_emplace({unit.group, block}, unit.domain);
+      if (!is_first && lay->second != unit.domain) {
         ++clock.moves;
         clock.bytes += bytes[block];
       }
-      lies_in[block] = unit.domain;
+      lay->second = unit.domain;
     }
   }
   for (auto& [number, clock] : clocks) {

@@ -25,9 +25,14 @@ std::string number(double value, int digits) {
 }
 std::string percent(double share) { return number(100 * share, 1) + " %"; }
 
+/// The next number of workers that can be dealt evenly to the groups.
+std::string even(const ProfileFacts& f, unsigned workers) {
+  return std::to_string((workers + f.groups - 1) / f.groups * f.groups);
+}
+
 Advice on_workers(const ProfileFacts& f) {
   const std::string idle = "threads had nothing to run for " + percent(f.idle) + " of their time";
-  const std::string more = std::to_string(std::max<unsigned>(4 * f.threads, 2 * f.workers));
+  const std::string more = even(f, std::max<unsigned>(4 * f.threads, 2 * f.workers));
   const std::string keep = "keep " + std::to_string(f.workers) + " workers";
   if (f.workers < f.threads) {
     return {"workers", "use at least as many workers as threads: --workers " + more + " (it changes the bits)",
@@ -103,7 +108,7 @@ Advice on_schedule(const ProfileFacts& f) {
   if (f.has_blocks) {
     const std::string wait = "workers waited for blocks for " + percent(f.block_wait) + " of their time";
     if (f.block_wait > kWorthwhile && f.idle > kWorthwhile) {
-      const std::string fewer = std::to_string(std::max<unsigned>(f.threads, f.workers / 2));
+      const std::string fewer = even(f, std::max<unsigned>(f.threads, f.workers / 2));
       return {"schedule", "have fewer workers queue for one block: --workers " + fewer + " (it changes the bits)", wait,
               Change{"workers", fewer}, "keep " + f.schedule};
     }

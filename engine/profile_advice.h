@@ -17,6 +17,7 @@ struct ProfileFacts {
   Clock iterations = 0;  ///< that were looked at
   unsigned threads = 1;
   WorkerId workers = 1;
+  std::uint32_t groups = 1;  ///< of a hybrid schedule: workers are a multiple of them
   DomainId domains = 1;
   Clock staleness = 0;  ///< kNoBound: async
   std::string schedule;

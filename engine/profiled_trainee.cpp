@@ -67,8 +67,11 @@ void ProfiledTrainee::count(Clock clock) {
 }
 
 void ProfiledTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
-  const PhaseRecord record{
-      .phase = Phase::compute, .worker = unit.worker, .domain = context.domain, .clock = unit.clock};
+  const PhaseRecord record{.phase = Phase::compute,
+                           .worker = unit.worker,
+                           .domain = context.domain,
+                           .clock = unit.clock,
+                           .group = unit.group};
   timed(record, unit.blocks, [&] { inner().run_unit(unit, context); });
 }
 

@@ -35,6 +35,7 @@ struct PhaseRecord {
   Clock clock = 0;
   double start = 0, end = 0;
   std::size_t first_block = 0, blocks = 0;  ///< of compute: what the unit owned
+  std::uint32_t group = 0;                  ///< of compute: whose replica of the blocks
 };
 
 /// What the tables had counted when an evaluation began.

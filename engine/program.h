@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -21,14 +22,14 @@ class Program {
   virtual void run_unit(const WorkUnit& unit, UnitContext& context) = 0;
 
   /// The first and the last visit of a block in its clock, called by the owner just before and after that visit.
-  /// Hybrid schedules merge other groups' deltas in the first and take the own delta in the second. Overlaps other
-  /// units.
+  /// In a hybrid schedule of the replica of the worker's group (group_exchange.h). Overlaps other units.
   virtual void block_begins(BlockId /*block*/, Clock /*clock*/, UnitContext& /*context*/) {}
   virtual void block_ends(BlockId /*block*/, Clock /*clock*/, UnitContext& /*context*/) {}
 
   /// A block on its way to another node and back into memory there. Only called when a block changes node.
-  virtual Bytes pack_block(BlockId block);
-  virtual void unpack_block(BlockId block, std::span<const std::byte> bytes);
+  /// `group`: of a hybrid schedule, whose replica it is; else 0.
+  virtual Bytes pack_block(BlockId block, std::uint32_t group);
+  virtual void unpack_block(BlockId block, std::uint32_t group, std::span<const std::byte> bytes);
 
   /// How far apart clocks may be for this program, where that is less than the engine's bound.
   virtual Clock clock_bound(Clock engines) const { return engines; }

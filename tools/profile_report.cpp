@@ -481,6 +481,7 @@ class ReportBuilder {
     facts_.domains = run_.map.domains();
     facts_.staleness = run_.bound;
     facts_.schedule = run_.training.schedule->name();
+    facts_.groups = run_.training.schedule->groups();
     facts_.schedules = run_.algorithm.info().schedules;
     facts_.has_tables = run_.trainee.tables() != nullptr;
     facts_.has_blocks = run_.training.schedule->blocks() > 0;

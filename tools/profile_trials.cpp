@@ -98,6 +98,7 @@ ProfileTrials::Outcome ProfileTrials::run(const Change* change) const {
   take_choices(request_.algorithm->params(), algorithm->params());
   DataRequest data{.path = request_.data, .format = options_.format, .valid = {}, .init = {}};
   data.schedule = change != nullptr && change->option == "schedule" ? change->value : options_.schedule;
+  data.groups = data.schedule == options_.schedule ? static_cast<std::uint32_t>(options_.groups) : 1;
   if (!options_.init.empty()) data.init = options_.init;
   data.scratch = options_.out;
   algorithm->check(data);

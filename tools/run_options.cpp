@@ -28,6 +28,11 @@ RunOptions::RunOptions(const StopRules& defaults) : stop(defaults) {
                    {"async", Consistency::async}})
       .add("staleness", staleness, "most clocks between two workers; alone it means ssp", at_least(0))
       .add("schedule", schedule, "a schedule that the algorithm offers; auto takes its first")
+      .add("groups", groups,
+           "above 1: so many groups of workers, each with a replica of what rotates (schedule hybrid of mf and lda); "
+           "the "
+           "result depends on it",
+           at_least(1))
       .add("seed", seed, "of all random numbers")
       .add("iterations", stop.iterations, "stop after so many", at_least(0))
       .add("max-seconds", stop.max_seconds, "stop after so much training time; auto: no limit", above(0))

@@ -26,6 +26,7 @@ struct RunOptions {
   Consistency consistency = Consistency::bsp;
   std::int64_t staleness = 0;
   std::string schedule = "auto";
+  int groups = 1;
   std::uint64_t seed = 1;
   StopRules stop;
   std::string valid;

@@ -82,6 +82,13 @@ std::string to_json(const Fingerprint& fingerprint) {
   return json_text(object);
 }
 
+/// @throws Error (usage) when the workers cannot be dealt evenly to the groups.
+void check_even_groups(int groups, WorkerId workers) {
+  if (workers % static_cast<WorkerId>(groups) == 0) return;
+  throw usage_error("--groups: " + std::to_string(groups) + " groups of equal size need a multiple of " +
+                    std::to_string(groups) + " workers, got " + std::to_string(workers) + " (--workers)");
+}
+
 /// The command that goes on with this run.
 std::string resume_command(const std::vector<std::string>& command) {
   std::vector<std::string> words;
@@ -145,6 +152,7 @@ void TrainRun::check_options() {
     throw usage_error("--schedule: " + request_.algorithm->info().name + " offers auto, " + joined(offered, ", ") +
                       "; got " + orrery::quoted(options_.schedule) + suggestion(options_.schedule, offered));
   }
+  check_groups();
   if (options_.stop.patience > 0 && options_.valid.empty() && options_.params.was_set("patience")) {
     throw usage_error("--patience needs held-out data: --valid FILE");
   }
@@ -159,6 +167,27 @@ void TrainRun::check_options() {
   check_machine(options_);
   check_nodes();
   request_.algorithm->check(data_request());
+}
+
+void TrainRun::check_groups() const {
+  const std::vector<std::string>& offered = request_.algorithm->info().schedules;
+  const bool offers = std::find(offered.begin(), offered.end(), "hybrid") != offered.end();
+  if (options_.groups == 1) {
+    if (options_.schedule != "hybrid") return;
+    throw usage_error("--schedule hybrid: say how many groups, such as --groups 2 (one group is --schedule rotation)");
+  }
+  if (!offers) {
+    throw usage_error("--groups: nothing rotates in " + request_.algorithm->info().name +
+                      "; groups are for mf and lda");
+  }
+  if (options_.schedule != "auto" && options_.schedule != "hybrid") {
+    throw usage_error("--groups is for --schedule hybrid, got --schedule " + options_.schedule);
+  }
+  if (options_.consistency == Consistency::async) {
+    throw usage_error(
+        "--groups: groups take in what others did under a bound; expected --consistency bsp, ssp or essp");
+  }
+  if (options_.workers) check_even_groups(options_.groups, static_cast<WorkerId>(*options_.workers));
 }
 
 // What the words name as input, but for a plan.
@@ -217,6 +246,7 @@ void TrainRun::agree_on_command() {
 DataRequest TrainRun::data_request() const {
   DataRequest data{
       .path = request_.data, .format = options_.format, .valid = {}, .init = {}, .schedule = options_.schedule};
+  data.groups = static_cast<std::uint32_t>(options_.groups);
   data.memory_limit = memory_limit().first;
   data.scratch = options_.out;
   if (nodes_.several()) {
@@ -261,6 +291,7 @@ void TrainRun::load() {
   request_.algorithm->load(data_request(), *engine_);
   seconds_loading_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   workers_ = options_.workers ? static_cast<WorkerId>(*options_.workers) : request_.algorithm->default_workers();
+  check_even_groups(options_.groups, workers_);
   // Idle threads are worth a word only to somebody who chose one of the two numbers.
   const bool chosen = options_.params.was_set("threads") || options_.params.was_set("workers");
   if (chosen && engine_->threads() > workers_) {
@@ -308,9 +339,10 @@ void TrainRun::prepare() {
     training_.trainee = &request_.probe->watch(*engine_, *request_.algorithm, training_, workers_);
   }
   seconds_loading_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (options_.consistency != Consistency::bsp && training_.schedule->blocks() > 0) {
+  if (options_.consistency != Consistency::bsp && training_.schedule->blocks() > 0 &&
+      training_.schedule->groups() == 1) {
     engine_->warn("--consistency " + to_string(options_.consistency) +
-                  ": blocks have one owner at a time, so it lets workers run ahead but changes no result");
+                  ": blocks have one owner at a time: workers may run ahead, but what rotates is never stale");
   }
   if (options_.params.was_set("seed") && !request_.algorithm->info().uses_seed) {
     engine_->warn("--seed: nothing in " + request_.algorithm->info().name + " is random, so it has no effect");
@@ -341,6 +373,7 @@ Fingerprint TrainRun::fingerprint() const {
       .add("seed", std::to_string(options_.seed))
       .add("simulate", options_.consistency == Consistency::bsp ? "" : options_.simulate)
       .add("simd", std::string{to_string(engine_->simd())});
+  if (options_.groups > 1) all.add("groups", std::to_string(options_.groups));
   return all;
 }
 

@@ -48,6 +48,7 @@ class TrainRun {
  private:
   void check_options();
   std::vector<std::string> files_read() const;
+  void check_groups() const;
   void check_config_file() const;
   void check_nodes() const;
   void agree_on_command();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "algorithms/lda_data_parallel.h"
+#include "algorithms/lda_hybrid.h"
 #include "algorithms/lda_layout.h"
 #include "algorithms/lda_rotation.h"
 #include "algorithms/lda_state.h"
@@ -64,7 +65,7 @@ class Fixture {
  public:
   Fixture(const Corpus& corpus, std::size_t topics, WorkerId workers, const TrainingPlan& given, Priors priors,
           const EngineOptions& options = {}, std::size_t document_blocks = 1, const Streaming* streaming = nullptr,
-          By by = By::rotation)
+          By by = By::rotation, std::uint32_t groups = 1)
       : engine_(options),
         map_(workers, 1, 0, engine_.domains()),
         plan_(given),
@@ -78,7 +79,11 @@ class Fixture {
       state_.store(block);
     }
     state_.count(engine_.parallel_for_function());
-    if (by == By::rotation) {
+    if (groups > 1) {
+      schedule_ = std::make_unique<HybridSchedule>(workers, groups, workers, 1);
+      trainee_ = std::make_unique<HybridTrainee>(state_, engine_.topology(), map_, groups, engine_.clock_bound(),
+                                                 held_out_, plan_);
+    } else if (by == By::rotation) {
       schedule_ = std::make_unique<RotationSchedule>(workers, workers, 1);
       trainee_ = std::make_unique<RotatingTrainee>(state_, engine_.topology(), map_, held_out_, plan_);
     } else {

@@ -13,6 +13,7 @@
 
 #include "engine/engine.h"
 #include "engine/executor.h"
+#include "engine/group_exchange.h"
 #include "engine/program.h"
 #include "engine/schedule.h"
 #include "engine/transport.h"
@@ -54,8 +55,10 @@ class Weaving final : public Program {
     }
     ++units;
   }
-  Bytes pack_block(BlockId block) override { return bytes_of(std::vector<std::uint64_t>{block_state[block]}); }
-  void unpack_block(BlockId block, std::span<const std::byte> bytes) override {
+  Bytes pack_block(BlockId block, std::uint32_t) override {
+    return bytes_of(std::vector<std::uint64_t>{block_state[block]});
+  }
+  void unpack_block(BlockId block, std::uint32_t, std::span<const std::byte> bytes) override {
     block_state[block] = values_of<std::uint64_t>(bytes).at(0);
   }
 
@@ -170,85 +173,88 @@ class Picking final : public Program {
   std::map<std::pair<Clock, std::uint32_t>, std::vector<std::uint64_t>> partial_;
 };
 
-/// Hybrid: every visit adds to the block of its group; deltas of a clock go to the other groups with the partial and
-/// are merged when the block is first visited in a later clock. Integers: nothing may be lost or counted twice.
-class Adding final : public Program {
+/// Hybrid: every visit adds to the replica of its group, and every group sees what it should at the first visit of a
+/// clock: all of its own updates, and those of the others through clock - staleness - 1. Integers: nothing may be lost
+/// or counted twice.
+class Adding final : public Program, private ReplicatedBlocks {
  public:
   Adding(const WorkerMap& map, std::uint32_t groups, BlockId blocks, Clock staleness)
       : map_(map),
-        groups_(groups),
         staleness_(staleness),
-        state_(blocks, std::vector<std::int64_t>(groups, 0)),
-        base_(state_) {}
-  static std::int64_t update(const WorkUnit& unit) {
-    return static_cast<std::int64_t>(mix(unit.worker, static_cast<std::uint64_t>(unit.clock)) % 1000);
+        model_(blocks, 0),
+        replicas_(groups, std::vector<std::int64_t>(blocks, 0)),
+        bases_(replicas_),
+        exchange_(map, groups, blocks, staleness, *this) {}
+  static std::int64_t update(WorkerId worker, Clock clock) {
+    return static_cast<std::int64_t>(mix(worker, static_cast<std::uint64_t>(clock)) % 1000);
   }
-  void block_begins(BlockId block, Clock clock, UnitContext&) override {
-    const std::lock_guard lock(mutex_);
-    const std::uint32_t own = own_group();
-    for (Clock c = merged_[block]; c < clock - staleness_; ++c) {
-      for (std::uint32_t g = 0; g < groups_; ++g) {
-        if (g != own) state_[block][own] += deltas_[{c, g, block}];
-      }
+  /// What all workers, or those of a group, have added to each block before `clock`.
+  std::int64_t added(Clock clock, std::uint32_t group) const {
+    std::int64_t sum = 0;
+    for (WorkerId w = 0; w < map_.workers(); ++w) {
+      for (Clock c = 0; c < clock && exchange_.group_of(w) == group; ++c) sum += update(w, c);
     }
-    merged_[block] = std::max(merged_[block], clock - staleness_);
-    base_[block][own] = state_[block][own];
+    return sum;
   }
-  void block_ends(BlockId block, Clock clock, UnitContext&) override {
-    const std::lock_guard lock(mutex_);
-    own_deltas_[{clock, block}] = state_[block][own_group()] - base_[block][own_group()];
+  std::int64_t added(Clock clock) const {
+    std::int64_t sum = 0;
+    for (std::uint32_t g = 0; g < replicas_.size(); ++g) sum += added(clock, g);
+    return sum;
+  }
+  std::int64_t model(BlockId block) const { return model_[block]; }
+  int wrong_views() const { return wrong_views_.load(); }
+
+  void connect(Outbox&, Clock start) override { exchange_.connect(start); }
+  void block_begins(BlockId block, Clock clock, UnitContext& context) override {
+    exchange_.block_begins(block, clock, context.worker, context.domain);
+    const std::uint32_t own = exchange_.group_of(context.worker);
+    std::int64_t expected = added(clock, own);
+    for (std::uint32_t g = 0; g < replicas_.size(); ++g) expected += g == own ? 0 : added(clock - staleness_, g);
+    if (replicas_[own][block] != expected) ++wrong_views_;
+  }
+  void block_ends(BlockId block, Clock clock, UnitContext& context) override {
+    exchange_.block_ends(block, clock, context.worker);
   }
   void run_unit(const WorkUnit& unit, UnitContext&) override {
-    for (const BlockId b : unit.blocks) state_[b][unit.group] += update(unit);
+    for (const BlockId b : unit.blocks) replicas_[unit.group][b] += update(unit.worker, unit.clock);
   }
-  // The right to a block brings along what has been merged into it, or the next owner would merge it again.
-  Bytes pack_block(BlockId block) override {
-    const std::lock_guard lock(mutex_);
-    return bytes_of(std::vector<std::int64_t>{state_[block][own_group()], base_[block][own_group()], merged_[block]});
+  Bytes pack_block(BlockId block, std::uint32_t group) override { return exchange_.pack_block(block, group); }
+  void unpack_block(BlockId block, std::uint32_t group, std::span<const std::byte> bytes) override {
+    exchange_.unpack_block(block, group, bytes);
   }
-  void unpack_block(BlockId block, std::span<const std::byte> bytes) override {
-    const auto values = values_of<std::int64_t>(bytes);
-    const std::lock_guard lock(mutex_);
-    state_[block][own_group()] = values.at(0);
-    base_[block][own_group()] = values.at(1);
-    merged_[block] = values.at(2);
-  }
-  Bytes pack_partial(Clock clock) override {
-    const std::lock_guard lock(mutex_);
-    std::vector<std::int64_t> out;
-    for (const auto& [key, delta] : own_deltas_) {
-      if (key.first != clock) continue;
-      out.insert(out.end(), {static_cast<std::int64_t>(own_group()), static_cast<std::int64_t>(key.second), delta});
-    }
-    return bytes_of(out);
-  }
+  Bytes pack_partial(Clock clock) override { return exchange_.pack_partial(clock); }
   void commit(Clock clock, std::span<const Bytes> partials) override {
-    const std::lock_guard lock(mutex_);
-    for (const Bytes& partial : partials) {
-      const auto values = values_of<std::int64_t>(partial);
-      for (std::size_t i = 0; i < values.size(); i += 3) {
-        deltas_[{clock, static_cast<std::uint32_t>(values[i]), static_cast<BlockId>(values[i + 1])}] += values[i + 2];
-      }
-    }
-  }
-  /// The committed value of a block: all deltas of all groups.
-  std::int64_t total(BlockId block) {
-    const std::lock_guard lock(mutex_);
-    std::int64_t sum = 0;
-    for (const auto& [key, delta] : deltas_) sum += std::get<2>(key) == block ? delta : 0;
-    return sum;
+    exchange_.commit(clock, std::vector<std::span<const std::byte>>(partials.begin(), partials.end()));
   }
 
  private:
-  std::uint32_t own_group() const { return map_.first_worker(map_.this_node()) * groups_ / map_.workers(); }
+  void copy_to_replica(std::uint32_t group, BlockId block, DomainId) override {
+    replicas_[group][block] = model_[block];
+  }
+  void keep_base(std::uint32_t group, BlockId block) override { bases_[group][block] = replicas_[group][block]; }
+  Bytes gain(std::uint32_t group, BlockId block, Clock) override {
+    const std::int64_t base = staleness_ > 0 ? bases_[group][block] : model_[block];
+    return bytes_of(std::vector<std::int64_t>{replicas_[group][block] - base});
+  }
+  void add_to_replica(std::uint32_t group, BlockId block, std::span<const std::byte> gain) override {
+    replicas_[group][block] += values_of<std::int64_t>(gain).at(0);
+  }
+  void add_to_model(BlockId block, std::span<const std::byte> gain) override {
+    model_[block] += values_of<std::int64_t>(gain).at(0);
+  }
+  Bytes pack_replica(std::uint32_t group, BlockId block, Part part) override {
+    return bytes_of(std::vector<std::int64_t>{(part == Part::base ? bases_ : replicas_)[group][block]});
+  }
+  void unpack_replica(std::uint32_t group, BlockId block, Part part, std::span<const std::byte> bytes) override {
+    (part == Part::base ? bases_ : replicas_)[group][block] = values_of<std::int64_t>(bytes).at(0);
+  }
+
   const WorkerMap map_;
-  const std::uint32_t groups_;
   const Clock staleness_;
-  std::vector<std::vector<std::int64_t>> state_, base_;
-  std::map<BlockId, Clock> merged_;
-  std::map<std::pair<Clock, BlockId>, std::int64_t> own_deltas_;
-  std::map<std::tuple<Clock, std::uint32_t, BlockId>, std::int64_t> deltas_;
-  std::mutex mutex_;
+  std::vector<std::int64_t> model_;
+  std::vector<std::vector<std::int64_t>> replicas_, bases_;
+  std::atomic<int> wrong_views_{0};
+  GroupExchange exchange_;
 };
 
 inline EngineOptions options_with(unsigned threads, Clock staleness = 0, std::string topology = {}) {

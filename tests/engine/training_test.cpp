@@ -241,9 +241,9 @@ TEST(Training, on_a_cluster_all_nodes_stop_together) {
     struct Travelling final : Trainee {
       explicit Travelling(Trained& t) : inner(t) {}
       void run_unit(const WorkUnit& unit, UnitContext& context) override { inner.run_unit(unit, context); }
-      Bytes pack_block(BlockId block) override { return inner.weaving.pack_block(block); }
-      void unpack_block(BlockId block, std::span<const std::byte> bytes) override {
-        inner.weaving.unpack_block(block, bytes);
+      Bytes pack_block(BlockId block, std::uint32_t group) override { return inner.weaving.pack_block(block, group); }
+      void unpack_block(BlockId block, std::uint32_t group, std::span<const std::byte> bytes) override {
+        inner.weaving.unpack_block(block, group, bytes);
       }
       Evaluation evaluate(Engine& e, bool exact) override { return inner.evaluate(e, exact); }
       std::vector<StateSection> save_state() const override { return inner.save_state(); }

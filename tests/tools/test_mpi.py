@@ -22,7 +22,9 @@ kLogistic = ("logistic", "rows.svm", "--solver", "sgd", "--workers", "8", "--ite
 kNewton = ("logistic", "rows.svm", "--valid", "valid.svm", "--workers", "8", "--iterations", "4")
 kFactors = ("mf", "ratings.txt", "--schedule", "data", "--rank", "8", "--workers", "8", "--iterations", "2")
 kRotation = ("mf", "ratings.txt", "--valid", "valid.txt", "--rank", "8", "--workers", "8", "--iterations", "6")
+kGroups = (*kRotation[:-2], "--groups", "4", "--clocks", "2", "--iterations", "4")
 kTopics = ("lda", "corpus.txt", "--valid", "held-out.txt", "--topics", "12", "--document-blocks", "2", "--workers", "8", "--iterations", "6")
+kTopicGroups = (*kTopics[:-2], "--groups", "2", "--iterations", "4")
 kPath = ("lasso", "wide.svm", "--path", "20", "--workers", "8", "--iterations", "16")
 kRanks = ("pagerank", "graph.txt", "--workers", "8", "--iterations", "12")
 kDeltas = (*kRanks[:2], "--method", "delta", "--dangling", "drop", *kRanks[2:])
@@ -141,6 +143,7 @@ class Bits(Mpi):
             (kFactors, ((2, 2), (4, 1))),
             (kRotation, ((2, 1), (4, 2))),
             (kTopics, ((2, 2), (4, 1))),
+            (kGroups, ((2, 2), (3, 1))),
             (kPath, ((4, 2),)),
             (kRanks, ((4, 2),)),
             (kDeltas, ((4, 1),)),
@@ -159,6 +162,14 @@ class Bits(Mpi):
                 parts = self.trained(3, out, *job, "--checkpoint-every", "1", "--resume")["result"]
                 for key in ("model_checksum", "iterations", "value"):
                     self.assertEqual(parts[key], one[key], key)
+
+    def test_groups_have_the_same_bits_where_a_rank_has_workers_of_two(self):
+        for job, staleness in ((kTopicGroups, "0"), (kGroups, "2")):
+            with self.subTest(job[0]):
+                one = self.trained(1, f"one-{job[0]}", *job, "--staleness", staleness)["result"]
+                three = self.trained(3, f"three-{job[0]}", *job, "--staleness", staleness)
+                self.assertEqual(three["result"]["model_checksum"], one["model_checksum"])
+                self.assertEqual((three["schedule"], three["ranks"]), ("hybrid", 3))
 
     def test_softmax_too_and_with_held_out_data_that_decides(self):
         job = ("softmax", "rows.svm", "--solver", "sgd", "--workers", "6", "--valid", "valid.svm", "--patience", "2",

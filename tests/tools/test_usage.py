@@ -54,7 +54,7 @@ class Usage(CommandLine):
 
     def test_options_of_later_issues_are_unknown(self):
         data = self.ratings()
-        for option in ("--bandwidth", "--groups"):
+        for option in ("--bandwidth",):
             self.refused("train", "mf", data, "--out", self.dir / "r", option, "1", says="unknown option")
 
     def test_values_out_of_range(self):
@@ -122,8 +122,27 @@ class Usage(CommandLine):
         self.assertEqual(self.record(self.dir / "alone")["staleness"], 1)
 
     def test_a_schedule_that_the_algorithm_lacks(self):
-        done = self.train(self.ratings(), self.dir / "r", "--schedule", "hybrid", expect=USAGE)
+        done = self.train(self.ratings(), self.dir / "r", "--schedule", "scheduled", expect=USAGE)
         self.assertIn("rotation", done.stderr)
+
+    def test_groups_that_make_no_sense(self):
+        data = self.ratings()
+        start = ("--out", self.dir / "r")
+        for words, says in ((("mf", data, "--groups", "0"), "groups"),
+                            (("mf", data, "--groups", "3", "--workers", "8"), "a multiple of 3 workers, got 8"),
+                            (("mf", data, "--groups", "64"), "a multiple of 64 workers"),
+                            (("mf", data, "--groups", "2", "--schedule", "data"), "got --schedule data"),
+                            (("mf", data, "--groups", "2", "--schedule", "rotation"), "got --schedule rotation"),
+                            (("mf", data, "--groups", "2", "--solver", "als"), "solver als does not rotate"),
+                            (("mf", data, "--groups", "2", "--consistency", "async"), "expected --consistency bsp"),
+                            (("mf", data, "--schedule", "hybrid"), "say how many groups"),
+                            (("mf", data, "--clocks", "4"), "--clocks needs"),
+                            (("lda", data, "--groups", "2", "--start", "sequential"), "every group would number its topics"),
+                            (("logistic", data, "--groups", "2"), "nothing rotates in logistic"),
+                            (("lasso", data, "--groups", "2"), "nothing rotates in lasso")):
+            with self.subTest(says):
+                self.refused("train", *words, *start, says=says)
+                self.assertFalse((self.dir / "r").exists())
 
     def test_wrong_words_are_said_before_what_stands_in_out(self):
         data, out = self.ratings(), self.dir / "r"
