@@ -35,8 +35,10 @@ AlgorithmInfo make_info() {
   info.method =
       "Coordinate descent on working sets: a round brings the gradients of columns that may matter up to date (each "
       "has a deadline in units of how far the residual moves), adds up the duality gap, and solves the problem on the "
-      "active columns and the worst violators, with kept inner products and Newton steps on the support where columns "
-      "are long, else on the residual with extrapolation. Penalties go down from the least that leaves nothing, each "
+      "active columns and the worst violators: descent, and Newton steps on the support, with kept inner products "
+      "where "
+      "columns are long, else by conjugate gradients whose products all threads share. Penalties go down from the "
+      "least that leaves nothing, each "
       "starting where the last one ended, with the strong rule and gap-safe screening. Units write what belongs to "
       "their worker and read what the pull before left, so the result equals a serial run's. Other schedulers move all "
       "columns in rounds of schedule, push and pull, in which no two columns depend on each other. --tolerance bounds "
@@ -294,6 +296,8 @@ MemoryEstimate Lasso::memory(WorkerId) const {
       .add("entries as read", shared_ ? entries_ / nodes_ + 1 : entries_, sizeof(float) + sizeof(std::uint32_t))
       .add("entries by column", entries_ / nodes_ + 1, sizeof(float) + sizeof(std::uint32_t))
       .add("zeros of dense columns", (design_entries() - entries_) / nodes_, sizeof(float))
+      .add("entries of a support, by row", design_entries() > entries_ ? 0 : entries_,
+           sizeof(float) + 2 * sizeof(std::uint32_t))
       .add("columns", columns, 100)
       .add("products and factor", slots * slots, 2 * sizeof(float));
   if (params_.cv > 0) {

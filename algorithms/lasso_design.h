@@ -150,6 +150,9 @@ class Design {
     }
   }
   const Kernels& kernels() const { return *kernels_; }
+  /// 1 / rows, and the sum of the rows' weights: their number, but for a weighted design.
+  double per_row() const { return per_row_; }
+  double mass() const { return mass_; }
 
   /// The first column of each of `parts` ranges of whole blocks that cost about the same to pass over, and the number
   /// of columns.

@@ -194,7 +194,7 @@ std::vector<double> LogisticFit::model_minimum(std::span<const std::uint32_t> wo
   std::vector<std::uint32_t> all(working.size());
   std::iota(all.begin(), all.end(), 0U);
   if (!is_worth_products(weighted, all)) {
-    ResidualDescent(weighted, target, model).solve(all, penalty, enough);
+    ResidualDescent(weighted, target, model, all, penalty, enough).run_all();
     return target;
   }
   Gram gram(weighted);

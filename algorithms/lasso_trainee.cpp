@@ -6,7 +6,6 @@
 #include <limits>
 #include <type_traits>
 
-#include "algorithms/lasso_descent.h"
 #include "algorithms/lasso_state.h"
 #include "engine/engine.h"
 #include "engine/wire.h"
@@ -184,9 +183,35 @@ void LassoTrainee::take_columns(std::span<const Bytes> partials) {
 void LassoTrainee::commit(Clock clock, std::span<const Bytes> partials) {
   if (is_for_columns(clock)) {
     take_columns(partials);
-    return;
+  } else if (!is_pulling_) {
+    take_partials(partials);
+    pull();
   }
-  take_partials(partials);
+  is_pulling_ = false;
+  while (const std::size_t parts = next_parts()) {
+    for (std::size_t part = 0; part < parts; ++part) settle(clock, part);
+  }
+}
+
+// On one node a pull runs here, where all threads can share in it.
+std::size_t LassoTrainee::settle_parts(Clock) {
+  if (!is_pulling_) {
+    is_pulling_ = true;
+    pull();
+  }
+  return next_parts();
+}
+
+/// Of the descent that the pull has begun; 0: nothing is left to do in this clock.
+std::size_t LassoTrainee::next_parts() {
+  if (descent_ == nullptr) return 0;
+  if (const std::size_t parts = descent_->next()) return parts;
+  descent_.reset();
+  after_solve();
+  return 0;
+}
+
+void LassoTrainee::pull() {
   switch (state_.round) {
     case Round::scores:
       take_scores();
@@ -382,15 +407,16 @@ bool LassoTrainee::wants_products() const {
 }
 
 void LassoTrainee::solve() {
+  state_.round = Round::scores;
   if (logistic_ != nullptr) {
     logistic_->solve(working_, coefficients_, residual_, penalty(), state_.enough);
   } else if (wants_products()) {
     solve_products();
   } else {
-    ResidualDescent(design_, coefficients_, residual_).solve(working_, penalty(), state_.enough);
+    descent_ = std::make_unique<ResidualDescent>(design_, coefficients_, residual_, working_, penalty(), state_.enough);
+    return;
   }
   after_solve();
-  state_.round = Round::scores;
 }
 
 void LassoTrainee::take_moves() {

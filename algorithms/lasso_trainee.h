@@ -6,7 +6,8 @@
 // is done and the next one begins; else a working set is chosen, the active columns and those that violate the most
 // (Johnson and Guestrin, ICML 2015; Massias, Gramfort and Salmon, ICML 2018), and the problem is solved on it, with
 // kept products (lasso_gram.h) where columns are long against the working set, else on the residual (lasso_descent.h).
-// Missing products make a round of their own, in which workers share them out.
+// Missing products make a round of their own, in which workers share them out. Descent on the residual has parts that
+// all threads share within the pull (Program::settle), and whose bits depend on nobody's number.
 //
 // The next penalty's working set is what the sequential strong rule leaves (Tibshirani et al., JRSS-B 2012); the scores
 // of the round after it check every column that the rule discarded.
@@ -31,6 +32,7 @@
 
 #include "algorithms/lasso_certificate.h"
 #include "algorithms/lasso_columns.h"
+#include "algorithms/lasso_descent.h"
 #include "algorithms/lasso_design.h"
 #include "algorithms/lasso_gram.h"
 #include "algorithms/lasso_logistic.h"
@@ -76,6 +78,8 @@ class LassoTrainee final : public Trainee {
   void join(const Collective& nodes) override;
   void run_unit(const WorkUnit& unit, UnitContext& context) override;
   Bytes pack_partial(Clock clock) override;
+  std::size_t settle_parts(Clock clock) override;
+  void settle(Clock, std::size_t part) override { descent_->run(part); }
   void commit(Clock clock, std::span<const Bytes> partials) override;
   Evaluation evaluate(Engine& engine, bool exact) override;
   std::vector<StateSection> save_state() const override;
@@ -133,6 +137,8 @@ class LassoTrainee final : public Trainee {
   void take_moves();
   void choose_working(std::vector<std::uint32_t> listed, bool is_new_stage);
   bool wants_products() const;
+  void pull();
+  std::size_t next_parts();
   void solve();
   void solve_products();
   void after_solve();
@@ -155,6 +161,8 @@ class LassoTrainee final : public Trainee {
   Scores scores_;
   Gram gram_;
   ColumnLoans loans_;
+  std::unique_ptr<ResidualDescent> descent_;  ///< under way, within a pull
+  bool is_pulling_ = false;
   bool awaits_columns_ = false;  ///< of the working set, in the clock that is for them
   bool is_resumed_ = false;
   std::vector<Stage> stages_;

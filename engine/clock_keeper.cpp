@@ -65,7 +65,6 @@ void ClockKeeper::process(ClockEvent& event, ReadyList& ready) {
       break;
     case ClockEvent::Kind::settled:
       is_settling_ = false;
-      ++settled_;
       break;
     case ClockEvent::Kind::message:
       receive(event.message);
@@ -133,13 +132,14 @@ void ClockKeeper::commit_finished_clocks(ReadyList& ready) {
   }
 }
 
-// Settling is work for all threads: its parts go through the queues as units do, and the last one done is an event.
+// Settling is work for all threads: its parts go through the queues as units do, and the last one done is an event, at
+// which the program is asked for more.
 bool ClockKeeper::is_settled(Clock clock, ReadyList& ready) {
   if (is_settling_) return false;
   if (map_.nodes() > 1 || settings_.bound > 0 || clock < settled_) return true;
-  const std::size_t parts = program_.settle_parts(clock);
-  if (parts <= 1) {
-    if (parts == 1) program_.settle(clock, 0);
+  std::size_t parts = program_.settle_parts(clock);
+  for (; parts == 1; parts = program_.settle_parts(clock)) program_.settle(clock, 0);
+  if (parts == 0) {
     ++settled_;
     return true;
   }

@@ -47,7 +47,7 @@ class Program {
   virtual Bytes pack_partial(Clock /*clock*/) { return {}; }
 
   /// On one node at staleness 0: work between the last unit of `clock` and commit(), in so many parts, which may
-  /// overlap each other and nothing else. settle_parts() is alone.
+  /// overlap each other and nothing else. settle_parts() is alone; it is asked again after those, until it says 0.
   virtual std::size_t settle_parts(Clock /*clock*/) { return 0; }
   virtual void settle(Clock /*clock*/, std::size_t /*part*/) {}
 

@@ -109,7 +109,7 @@ void TableStore::clocks_moved(const ClockTree& clocks) {
 }
 
 std::size_t TableStore::settle_parts(Clock clock) {
-  parts_.clear();
+  if (!parts_.empty()) return 0;  // until the commit: they were settled
   std::size_t all = 0;
   for (const auto& table : tables_) all += parts_.emplace_back(table->settle_parts(clock));
   return all;
@@ -123,6 +123,7 @@ void TableStore::settle(Clock clock, std::size_t part) {
 }
 
 void TableStore::commit(Clock clock) {
+  parts_.clear();
   for (const auto& table : tables_) table->commit(clock);
 }
 

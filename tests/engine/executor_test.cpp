@@ -130,6 +130,53 @@ TEST(Executor, the_first_exception_cancels_and_is_rethrown) {
   }
 }
 
+/// Settles in rounds, of so many parts each, and notes what it sees.
+class SettlingInRounds final : public Program {
+ public:
+  explicit SettlingInRounds(std::vector<std::size_t> parts_by_round) : parts_of(std::move(parts_by_round)) {}
+
+  void run_unit(const WorkUnit&, UnitContext&) override { ++units; }
+  std::size_t settle_parts(Clock) override {
+    if (done.load() != (round == 0 ? 0 : parts_of[round - 1])) ++errors;  // all of the round before, and nothing else
+    done = 0;
+    return round == parts_of.size() ? 0 : parts_of[round++];
+  }
+  void settle(Clock, std::size_t part) override {
+    if (part >= parts_of[round - 1]) ++errors;
+    ++done;
+  }
+  void commit(Clock, std::span<const Bytes>) override {
+    if (round != parts_of.size()) ++errors;
+    round = 0;
+    ++commits;
+  }
+
+  std::vector<std::size_t> parts_of;
+  std::size_t round = 0;
+  std::atomic<std::size_t> done{0};
+  std::atomic<int> errors{0}, units{0}, commits{0};
+};
+
+TEST(Executor, a_clock_settles_in_as_many_rounds_of_parts_as_the_program_asks_for) {
+  for (const unsigned threads : {1U, 2U, 8U}) {
+    for (const std::vector<std::size_t>& parts_of :
+         {std::vector<std::size_t>{}, {1}, {7}, {3, 1, 5}, {1, 1, 20, 2, 1}}) {
+      Engine engine(toy::options_with(threads));
+      DataParallelSchedule schedule(std::vector<std::uint32_t>(3, 1));
+      SettlingInRounds program(parts_of);
+      Executor executor(engine, schedule, program, 3, {.start = 0, .record_trace = true, .should_stop = {}});
+      executor.run(20);
+      EXPECT_EQ(program.errors.load(), 0);
+      EXPECT_EQ(program.commits.load(), 20);
+      SettlingInRounds again(parts_of);
+      Executor second(engine, schedule, again, 3, {});
+      second.replay(20, executor.trace());
+      EXPECT_EQ(again.errors.load(), 0);
+      EXPECT_EQ(again.commits.load(), 20);
+    }
+  }
+}
+
 TEST(Executor, a_stop_ends_between_clocks) {
   for (const Clock staleness : {0, 2}) {
     Engine engine(toy::options_with(2, staleness));
