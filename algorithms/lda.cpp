@@ -345,7 +345,7 @@ void TopicModel::add_common(WorkerId workers, MemoryEstimate& estimate) const {
   const std::uint64_t groups_here = std::min<std::uint64_t>(groups_, groups_ / nodes_ + 1);
   estimate.add("topics of words", word_row_bytes_)
       .add("replicas of the groups", groups_ > 1 ? groups_here : 0, 3 * word_row_bytes_)
-      .add("views of the workers", workers * padded_topics(params_.topics), 64)
+      .add("views of the workers", workers * padded_topics(params_.topics), 80)
       .add("ids of words and documents", names_.numbers.size() + documents_, 48);
 }
 

@@ -10,11 +10,12 @@ namespace {
 
 class DenseSampler final : public Sampler {
  public:
-  explicit DenseSampler(const SamplerOptions& options) : kernels_(*options.kernels), uniforms_(options.longest_run) {}
+  explicit DenseSampler(const SamplerOptions& options)
+      : kernels_(*options.kernels), reciprocals_(padded_topics(options.topics)), uniforms_(options.longest_run) {}
 
   SamplerKind kind() const override { return SamplerKind::dense; }
   DocumentForm form() const override { return DocumentForm::dense; }
-  void begin_clock(TopicView&) override {}
+  void begin_clock(TopicView& view) override { reciprocals_.begin_clock(view); }
   void sample(Visit& visit, TopicView& view, DocumentTopics& documents, RandomStream& draws) override {
     fill_uniforms(draws, std::span(uniforms_).first(visit.tokens));
     visit.uniforms = uniforms_.data();
@@ -23,6 +24,7 @@ class DenseSampler final : public Sampler {
 
  private:
   const Kernels& kernels_;
+  Reciprocals reciprocals_;
   std::vector<float> uniforms_;
 };
 

@@ -50,22 +50,28 @@ struct Wide {
 };
 
 /// The first i = first, first + step, … < count with running[i * kLanes + lane] - (i < from ? 0 : less) > x, else
-/// count; these values ascend. Whole vectors are compared, though only one lane matters: they have just been stored,
-/// and single floats of theirs would have to wait until the stores have left for the cache.
+/// count; these values ascend, so as many are passed over as are not above x. Every lane counts for itself, with and
+/// without `less`: that takes fewer instructions than one lane alone. Whole vectors are compared: they have just been
+/// stored, and single floats of theirs would have to wait until the stores have left for the cache.
 inline std::size_t first_above_by_steps(const float* running, std::size_t lane, const Steps& steps, float x,
                                         std::size_t from, float less) {
   const __m256 low = _mm256_set1_ps(x), high = _mm256_set1_ps(x + less);
-  for (std::size_t begin = steps.first; begin < steps.count; begin += 32 * steps.step) {
-    unsigned above = 0, bit = 0;
-    for (std::size_t i = begin; bit < 32 && i < steps.count; i += steps.step, ++bit) {
-      const __m256 sums = _mm256_load_ps(running + i * kLanes);
-      const auto mask =
-          static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(sums, i < from ? low : high, _CMP_GT_OQ)));
-      above |= ((mask >> lane) & 1U) << bit;
-    }
-    if (above != 0) return begin + steps.step * static_cast<std::size_t>(__builtin_ctz(above));
+  __m256i up_to_low = _mm256_setzero_si256(), up_to_high = up_to_low;
+  for (std::size_t i = steps.first; i < steps.count; i += steps.step) {
+    const __m256 sums = _mm256_load_ps(running + i * kLanes);
+    up_to_low = _mm256_sub_epi32(up_to_low, _mm256_castps_si256(_mm256_cmp_ps(sums, low, _CMP_LE_OQ)));
+    up_to_high = _mm256_sub_epi32(up_to_high, _mm256_castps_si256(_mm256_cmp_ps(sums, high, _CMP_LE_OQ)));
   }
-  return steps.count;
+  const __m256i at = _mm256_set1_epi32(static_cast<int>(lane));
+  const auto of_lane = [&](__m256i counts) {
+    const __m256i first = _mm256_permutevar8x32_epi32(counts, at);
+    return static_cast<std::size_t>(static_cast<unsigned>(_mm_cvtsi128_si32(_mm256_castsi256_si128(first))));
+  };
+  const std::size_t before = from > steps.first ? (from - steps.first + steps.step - 1) / steps.step : 0;
+  const std::size_t low_ones = of_lane(up_to_low), high_ones = of_lane(up_to_high);
+  const std::size_t passed = (low_ones < before ? low_ones : before) + (high_ones > before ? high_ones - before : 0);
+  const std::size_t found = steps.first + passed * steps.step;
+  return found < steps.count ? found : steps.count;
 }
 
 #include "algorithms/lda_list.inc"

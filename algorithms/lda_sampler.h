@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "algorithms/lda_counts.h"
 #include "algorithms/lda_kernels.h"
@@ -30,6 +31,17 @@ class Sampler {
   /// The share of the topics proposed by words that was accepted so far: 1 where topics are drawn and not proposed, or
   /// where what is proposed is what is wanted.
   virtual double word_acceptance() const { return 1; }
+};
+
+/// What the exact kernels keep beside TopicView::inverse: 8 bytes a topic.
+class Reciprocals {
+ public:
+  explicit Reciprocals(std::size_t padded) : less_(padded, 0.0F), more_(padded, 0.0F) {}
+  /// Of the totals of a new clock, into the view: 1 / (n_k ∓ step + β̄). Two divisions a topic.
+  void begin_clock(TopicView& view);
+
+ private:
+  std::vector<float> less_, more_;
 };
 
 struct SamplerOptions {

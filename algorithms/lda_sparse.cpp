@@ -16,12 +16,14 @@ namespace {
 
 class SparseSampler final : public Sampler {
  public:
-  explicit SparseSampler(const SamplerOptions& options) : kernels_(*options.kernels), uniforms_(options.longest_run) {}
+  explicit SparseSampler(const SamplerOptions& options)
+      : kernels_(*options.kernels), reciprocals_(padded_topics(options.topics)), uniforms_(options.longest_run) {}
 
   SamplerKind kind() const override { return SamplerKind::sparse; }
   DocumentForm form() const override { return DocumentForm::listed; }
 
   void begin_clock(TopicView& view) override {
+    reciprocals_.begin_clock(view);
     view.baseline_beta = -1;
     view.smoothing = 0;
     for (std::size_t first = 0; first < view.padded; first += kTopicChunk) {
@@ -42,6 +44,7 @@ class SparseSampler final : public Sampler {
 
  private:
   const Kernels& kernels_;
+  Reciprocals reciprocals_;
   std::vector<float> uniforms_;
 };
 

@@ -120,6 +120,7 @@ Visit LdaTrainee::visit_of(Stripe& stripe, std::size_t token, std::uint32_t toke
   visit.first = token;
   visit.topics = stripe.topics.data() + token;
   visit.tokens = tokens;
+  visit.known = stripe.documents.size() - token;
   visit.beta = static_cast<float>(state_.priors.beta_of(word));
   return visit;
 }

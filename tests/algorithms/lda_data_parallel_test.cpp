@@ -119,6 +119,8 @@ class Oracle {
       alpha[k] = static_cast<float>(state_.priors.alpha[k]);
       inverse[k] = static_cast<float>(1 / (static_cast<double>(mine.totals[k]) + view.beta_sum));
     }
+    Reciprocals reciprocals(padded);
+    reciprocals.begin_clock(view);
     DocumentTopics counted(topology_, 0, lengths(s), kTopics, DocumentForm::dense);
     counted.count(documents, topics_[s]);
     for_each_word(s, [&](std::uint32_t word, std::size_t token, std::uint32_t tokens) {

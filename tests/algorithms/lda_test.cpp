@@ -146,12 +146,12 @@ TEST(LdaTraining, where_documents_lie_changes_no_bit) {
 
 TEST(LdaTraining, auto_goes_from_dense_to_sparse_as_documents_lose_topics) {
   TrainingPlan plan;
-  Fixture fixture(bars(6, 60, 400, 4), 80, 2, plan, symmetric_priors(80, 0.02));
+  Fixture fixture(bars(6, 60, 400, 4), 160, 2, plan, symmetric_priors(160, 0.02));
   fixture.run(1);
   EXPECT_EQ(fixture.state().documents[0]->form(), DocumentForm::dense);
   fixture.run(60);
   EXPECT_EQ(fixture.state().documents[0]->form(), DocumentForm::listed);
-  EXPECT_EQ(choose_sampler(64, 1), SamplerKind::dense);
+  EXPECT_EQ(choose_sampler(128, 1), SamplerKind::dense);
   EXPECT_EQ(choose_sampler(1000, 30), SamplerKind::sparse);
   EXPECT_EQ(choose_sampler(30000, 29000), SamplerKind::dense);
 }
