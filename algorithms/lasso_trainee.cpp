@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <sstream>
 #include <type_traits>
 
 #include "algorithms/lasso_state.h"
@@ -494,6 +495,22 @@ Certificate LassoTrainee::certify_point(const PathPoint& point, const ParallelFo
   return certify(design_, response_, dense, point.intercept, request_.penalty(point.lambda), parallel, nodes_);
 }
 
+/// Why the last point was left as it is.
+std::string LassoTrainee::settled_text(const PathPoint& at) const {
+  constexpr double kRounding = 1e-12;  // of the empty model's objective: what the two sums of a gap may lack
+  std::ostringstream text;
+  text << "the duality gap no longer falls at lambda " << at.lambda << ": it stays at " << at.gap
+       << " of the objective without columns, above --tolerance " << tolerance_;
+  if (at.gap < kRounding) text << ", which is as small as rounding lets it become";
+  if (is_last_stage()) return text.str();
+  if (request_.lambda) {
+    text << "; --lambda " << *request_.lambda << " was not reached";
+  } else {
+    text << "; the path ended there, after " << points_.size() << " of " << request_.points << " penalties";
+  }
+  return text.str();
+}
+
 /// What is left of the training: every point that was wanted, the last state if it is none, and one that is the model.
 PathPoint LassoTrainee::finish(Engine& engine) {
   if (!is_done()) points_.push_back(point_now());
@@ -502,9 +519,7 @@ PathPoint LassoTrainee::finish(Engine& engine) {
   certificate_ = certify_point(point, engine.parallel_for_function());
   point.objective = certificate_.objective;
   point.gap = empty_objective_ > 0 ? certificate_.gap / empty_objective_ : 0.0;
-  if (state_.is_settled != 0) {
-    engine.warn("the duality gap no longer falls; it is as small as rounding lets it become here");
-  }
+  if (state_.is_settled != 0) engine.warn(settled_text(points_.back()));
   if (state_.ended_early != 0) {
     engine.warn("the path ended after " + std::to_string(points_.size()) + " of " + std::to_string(request_.points) +
                 " penalties: smaller ones explain no more of the response");

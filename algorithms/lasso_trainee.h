@@ -28,6 +28,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "algorithms/lasso_certificate.h"
@@ -144,6 +145,7 @@ class LassoTrainee final : public Trainee {
   void after_solve();
   PathPoint point_now() const;
   void load_best(const std::vector<StateSection>& sections);
+  std::string settled_text(const PathPoint& at) const;
   PathPoint finish(Engine& engine);
 
   Design& design_;

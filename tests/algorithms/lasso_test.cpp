@@ -480,6 +480,25 @@ TEST_F(LassoTest, a_path_that_explains_everything_ends_early_and_says_so) {
   EXPECT_EQ(outcome.result.stopped_by, StoppedBy::tolerance);
 }
 
+// No gap is below a tolerance under rounding: what is left is said as what it is.
+TEST_F(LassoTest, a_gap_that_no_longer_falls_is_named_with_where_it_stays) {
+  write_rows({60, 20});
+  for (const bool is_path : {false, true}) {
+    Job one = job({{is_path ? "path" : "lambda", is_path ? "6" : "0.05"}});
+    one.stop.tolerance = 1e-30;
+    const Outcome outcome = train_model(one);
+    ASSERT_EQ(outcome.warnings.size(), 1U);
+    const std::string& text = outcome.warnings[0];
+    EXPECT_NE(text.find("no longer falls at lambda "), std::string::npos) << text;
+    EXPECT_NE(text.find("above --tolerance 1e-30"), std::string::npos) << text;
+    EXPECT_NE(text.find("rounding"), std::string::npos) << text;
+    const std::size_t points = ModelReader(path("run")).read<double>("path").size() / 6;
+    const std::string ended = "after " + std::to_string(points) + " of 6 penalties";
+    EXPECT_EQ(text.find(ended) != std::string::npos, is_path && points < 6) << text;
+    EXPECT_EQ(text.find("not reached"), std::string::npos) << text;
+  }
+}
+
 TEST_F(LassoTest, a_model_predicts_and_ignores_columns_it_has_not_seen) {
   const lasso::Oracle oracle = write_rows({60, 6});
   train_model(job({{"lambda", "0.05"}}));
