@@ -43,6 +43,7 @@ class ResidualDescent {
   std::size_t start_gradients();
   std::size_t start_newton();
   void find_support();
+  double close() const;
   std::uint64_t support_entries() const;
   double move(std::uint32_t j);
   double sweep();

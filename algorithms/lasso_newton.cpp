@@ -14,8 +14,9 @@ constexpr double kFlat = 1e-10;    // of the curvature that separate columns wou
 
 }  // namespace
 
-void SupportNewton::begin(std::span<const std::uint32_t> columns, Penalty penalty) {
+void SupportNewton::begin(std::span<const std::uint32_t> columns, Penalty penalty, double close) {
   penalty_ = penalty;
+  close_ = close;
   columns_.assign(columns.begin(), columns.end());
   support_.lay_out(columns_);
   is_held_.assign(columns_.size(), 0);
@@ -77,6 +78,10 @@ void SupportNewton::run(std::size_t part) {
   sums_[part] = sum;
 }
 
+bool SupportNewton::is_close() const {
+  return std::all_of(slope_.begin(), slope_.end(), [&](double slope) { return std::abs(slope) <= close_; });
+}
+
 double SupportNewton::summed() const { return std::accumulate(sums_.begin(), sums_.end(), 0.0); }
 
 /// |X̃ d|² / n from the same of the raw columns.
@@ -111,7 +116,7 @@ std::size_t SupportNewton::start_descent() {
   }
   first_square_ = slope_square_;
   iterations_ = 0;
-  if (!(slope_square_ > 0)) return end();
+  if (is_close()) return end();
   weigh(direction_);
   round_ = Round::rows;
   return support_.row_parts();
@@ -149,7 +154,7 @@ void SupportNewton::add_up_to_first_zero() {
 std::size_t SupportNewton::go_on() {
   const double square = summed();
   ++iterations_;
-  if (square <= kForcing * first_square_ || iterations_ == kMostIterations) return start_trial(1);
+  if (square <= kForcing * first_square_ || iterations_ == kMostIterations || is_close()) return start_trial(1);
   const double share = square / slope_square_;
   slope_square_ = square;
   for (std::size_t k = 0; k < columns_.size(); ++k) direction_[k] = scaled_slope_[k] + share * direction_[k];

@@ -26,8 +26,9 @@ class SupportNewton {
   SupportNewton(const Design& design, std::vector<double>& coefficients, Residual& residual)
       : design_(design), coefficients_(coefficients), residual_(residual), support_(design) {}
 
-  /// Starts on these columns, whose coefficients are not 0.
-  void begin(std::span<const std::uint32_t> columns, Penalty penalty);
+  /// Starts on these columns, whose coefficients are not 0. Slopes of at most `close` are as good as none: below what
+  /// matters, the method would follow rounding in directions that are nearly flat.
+  void begin(std::span<const std::uint32_t> columns, Penalty penalty, double close);
   /// @return the number of parts to run before the next call; 0: the step is over
   std::size_t next();
   /// Parts of a round may overlap in time, and any number of threads gives the same bits.
@@ -53,6 +54,7 @@ class SupportNewton {
   void add_up_to_first_zero();
   double curvature_of(double square) const;
   double summed() const;
+  bool is_close() const;
 
   const Design& design_;
   std::vector<double>& coefficients_;
@@ -61,7 +63,7 @@ class SupportNewton {
   Penalty penalty_;
   Round round_ = Round::none;
   int stage_ = 0, iterations_ = 0;
-  double fall_ = 0;
+  double fall_ = 0, close_ = 0;
   bool was_hard_ = false;
   std::vector<std::uint32_t> columns_;
   std::vector<char> is_held_;  ///< at 0, by place in the support, as all that follows

@@ -133,7 +133,7 @@ TEST_F(LassoNewtonTest, a_step_goes_to_where_the_slopes_on_the_support_vanish) {
       };
       const double slope = largest_slope(), before = at.objective(penalty);
       lasso::SupportNewton newton(at.design, at.coefficients, at.residual);
-      newton.begin(support, penalty);
+      newton.begin(support, penalty, 0);
       while (const std::size_t parts = newton.next()) {
         for (std::size_t part = parts; part-- > 0;) newton.run(part);
       }
@@ -166,7 +166,7 @@ TEST_F(LassoNewtonTest, a_step_never_climbs_and_moves_nothing_when_it_gains_noth
     for (int step = 0; step < 4; ++step) {
       const double before = at.objective(penalty);
       const std::vector<double> coefficients = at.coefficients, residual = at.residual.raw;
-      newton.begin(support, penalty);
+      newton.begin(support, penalty, 0);
       while (const std::size_t parts = newton.next()) {
         for (std::size_t part = 0; part < parts; ++part) newton.run(part);
       }
