@@ -22,6 +22,7 @@ SgdTrainee::SgdTrainee(const CellGrid& grid, MfState& state, const Holdout* hold
                        const SgdRule& rule, const Kernels& kernels)
     : MfTrainee(grid, state, holdout, scaling, kernels),
       rule_(rule),
+      guests_(grid, state),
       seen_(grid.stripes() * grid.blocks(), 0.0),
       visited_(grid.blocks(), 0) {}
 
@@ -35,6 +36,20 @@ void SgdTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
   seen_[unit.worker * grid_.blocks() + block] =
       kernels_.train_cell({cell.batches.data(), cell.rows.data(), cell.columns.data(), cell.values.data()},
                           state_.stripe(unit.worker), columns, state_.stride(), step);
+}
+
+Bytes SgdTrainee::pack_unit(const WorkUnit& unit, NodeId helper) {
+  return guests_.pack(unit.worker, unit.blocks[0], helper);
+}
+
+Bytes SgdTrainee::run_guest(const WorkUnit& unit, std::span<const std::byte> packed, UnitContext&) {
+  return guests_.train(packed, unit.blocks[0], kernels_, rule_.at(unit.clock));
+}
+
+void SgdTrainee::take_unit(const WorkUnit& unit, std::span<const std::byte> wrote) {
+  const BlockId block = unit.blocks[0];
+  visited_[block] = 1;
+  seen_[unit.worker * grid_.blocks() + block] = guests_.take(unit.worker, block, wrote);
 }
 
 Bytes SgdTrainee::pack_block(BlockId block, std::uint32_t) {

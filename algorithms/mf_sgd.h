@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "algorithms/mf_guest_cells.h"
 #include "algorithms/mf_trainee.h"
 
 namespace orrery::mf {
@@ -38,6 +39,11 @@ class SgdTrainee final : public MfTrainee {
   Bytes pack_block(BlockId block, std::uint32_t group) override;
   void unpack_block(BlockId block, std::uint32_t group, std::span<const std::byte> bytes) override;
 
+  bool lends() const override { return true; }
+  Bytes pack_unit(const WorkUnit& unit, NodeId helper) override;
+  Bytes run_guest(const WorkUnit& unit, std::span<const std::byte> packed, UnitContext& context) override;
+  void take_unit(const WorkUnit& unit, std::span<const std::byte> wrote) override;
+
   /// The blocks whose last visitor was here. From then on all nodes have them, until somebody visits them again: their
   /// next message carries the right to the block and nothing else.
   bool shares_state() const override { return true; }
@@ -48,6 +54,7 @@ class SgdTrainee final : public MfTrainee {
   double seen_squares(const ParallelFor& parallel) const override;
 
   const SgdRule rule_;
+  GuestCells guests_;
   std::vector<double> seen_;  ///< by cell: Σ e² of its last visit, each error as it was before its step
   /// By block, its owner's: it is here as its last visitor left it, and that was after the last cut.
   std::vector<std::uint8_t> visited_;

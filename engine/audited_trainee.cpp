@@ -21,7 +21,7 @@ AuditedTrainee::AuditedTrainee(Trainee& inner, const Engine& engine, const Worke
       random_(seed, Purpose::simulated_network),
       tables_(engine, map),
       rows_(tables_.add<std::int64_t>({.name = "audit", .rows = kRows, .width = map.workers()})),
-      node_(map.this_node()),
+      map_(map),
       begun_(map.workers(), -1) {}
 
 Clock AuditedTrainee::clock_bound(Clock engines) const {
@@ -35,7 +35,9 @@ void AuditedTrainee::connect(Outbox& outbox, Clock start) {
   inner().connect(outbox, start);
 }
 
-void AuditedTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
+// A unit's part in the checker's table, with body() amid it.
+template <class Body>
+void AuditedTrainee::audited(const WorkUnit& unit, const UnitContext& context, Body&& body) {
   if (begun_[unit.worker] < unit.clock) {
     begun_[unit.worker] = unit.clock;
     checker_.clock_begins(unit.worker, unit.clock - start_);
@@ -46,8 +48,18 @@ void AuditedTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
   const auto delta = 1 + static_cast<std::int64_t>(draws.below(100));
   checker_.added(unit.worker, unit.clock - start_, row, delta);
   rows_.add(context, row, unit.worker, delta);
-  inner().run_unit(unit, context);
+  body();
   read(context, row);
+}
+
+void AuditedTrainee::run_unit(const WorkUnit& unit, UnitContext& context) {
+  audited(unit, context, [&] { inner().run_unit(unit, context); });
+}
+
+// Run elsewhere, its part in the table is had here.
+void AuditedTrainee::take_unit(const WorkUnit& unit, std::span<const std::byte> wrote) {
+  audited(unit, {.domain = map_.domain_of(unit.worker), .worker = unit.worker, .clock = unit.clock},
+          [&] { inner().take_unit(unit, wrote); });
 }
 
 void AuditedTrainee::read(const UnitContext& context, std::uint32_t row) {
@@ -56,7 +68,7 @@ void AuditedTrainee::read(const UnitContext& context, std::uint32_t row) {
 
 void AuditedTrainee::ended() {
   for (std::uint32_t row = 0; row < kRows; ++row) {
-    checker_.ended(node_, row, rows_.row(row));
+    checker_.ended(map_.this_node(), row, rows_.row(row));
   }
 }
 

@@ -25,6 +25,7 @@ class AuditedTrainee final : public ForwardingTrainee {
   void ended();
 
   void run_unit(const WorkUnit& unit, UnitContext& context) override;
+  void take_unit(const WorkUnit& unit, std::span<const std::byte> wrote) override;
   Clock clock_bound(Clock engines) const override;
   void connect(Outbox& outbox, Clock start) override;
   void worker_ended(WorkerId worker, Clock clock) override;
@@ -46,13 +47,15 @@ class AuditedTrainee final : public ForwardingTrainee {
   };
 
   void read(const UnitContext& context, std::uint32_t row);
+  template <class Body>
+  void audited(const WorkUnit& unit, const UnitContext& context, Body&& body);
 
   ContractEvents& checker_;
   const Random random_;
   MarkingOutbox marking_;
   TableStore tables_;
   Table<std::int64_t>& rows_;
-  const NodeId node_;
+  const WorkerMap map_;
   std::size_t own_parts_ = 0;  ///< of the settlement under way
   Clock start_ = 0;            ///< the checker counts from here
   std::vector<Clock> begun_;   ///< by worker of the cluster: its clock under way

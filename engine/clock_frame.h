@@ -44,6 +44,8 @@ struct PendingUnit {
   WorkerTurn* turn = nullptr;
   Visit* visits = nullptr;  ///< one for each of unit.blocks
   DomainId domain = 0;
+  bool is_guest = false;       ///< of another node, which wants it back done (unit_lending.h)
+  bool is_begun = false;       ///< came back from a helper that had not begun it: its blocks have
   bool is_settlement = false;  ///< part unit.index of Program::settle() of unit.clock, and no unit of the schedule
 };
 

@@ -21,6 +21,16 @@ std::string kind_name(Message::Kind kind) {
       return "rows";
     case Message::Kind::clock:
       return "clock";
+    case Message::Kind::offer:
+      return "offer";
+    case Message::Kind::lend:
+      return "unit";
+    case Message::Kind::ask_back:
+      return "question for a unit";
+    case Message::Kind::give_back:
+      return "unit that was not begun";
+    case Message::Kind::result:
+      return "result of a unit";
     case Message::Kind::exchange:
       return "exchange";
     case Message::Kind::failed:

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/access_costs.h"
+#include "engine/lending_policy.h"
 #include "engine/simd.h"
 #include "engine/transport.h"
 #include "engine/types.h"
@@ -30,8 +31,10 @@ struct EngineOptions {
   Consistency consistency = Consistency::bsp;
   Clock staleness = 0;  ///< with bsp it must be 0
   std::uint64_t seed = 1;
-  bool plan = true;      ///< learn what table programs access, and serve it by slot (design section 6)
-  std::string topology;  ///< synthetic description ("numa:2 core:4 pu:1"); empty: the machine
+  bool plan = true;  ///< learn what table programs access, and serve it by slot (design section 6)
+  /// On several nodes: whether units may run on others than their owner's (lending_policy.h); decides no bit.
+  Reassign reassign = Reassign::when_it_pays;
+  std::string topology;                     ///< synthetic description ("numa:2 core:4 pu:1"); empty: the machine
   std::optional<AccessCosts> access_costs;  ///< what plans decide by; empty: measured
   std::optional<SimdLevel> simd;            ///< empty: the best this processor has
   /// Asked before each body of a parallel_for(), on its thread; what it throws ends the loop. How reading and laying

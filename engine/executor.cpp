@@ -1,7 +1,5 @@
 #include "engine/executor.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -17,6 +15,8 @@
 #include "engine/error.h"
 #include "engine/parallel.h"
 #include "engine/ready_lanes.h"
+#include "engine/thread_seconds.h"
+#include "engine/unit_lending.h"
 
 namespace orrery {
 namespace {
@@ -24,14 +24,6 @@ namespace {
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 double seconds_between(SteadyTime from, SteadyTime to) { return std::chrono::duration<double>(to - from).count(); }
-
-/// What the processor has spent on this thread: not what others have taken from it.
-double thread_seconds_now() {
-  timespec now{};
-  [[maybe_unused]] const int failed = clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  ORRERY_CHECK(failed == 0);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 constexpr Clock kFarAhead = std::numeric_limits<Clock>::max() / 4;
 
@@ -58,10 +50,19 @@ struct Executor::Impl {
         map(workers, transport.nodes(), here, e.domains()),
         bound(p.clock_bound(e.clock_bound())),
         blocks(p, transport),
-        lanes(e.arenas(), e.domains(), transport.pacer(),
-              [this](PendingUnit& unit, UnitCounts& counts, ReadyList& ready) { run_and_finish(unit, counts, ready); }),
+        lanes(
+            e.arenas(), e.domains(), transport.pacer(),
+            [this](PendingUnit& unit, UnitCounts& counts, ReadyList& ready) { run_and_finish(unit, counts, ready); },
+            [this] { lending.idle(); }),
         clocks(map, s, p, blocks,
                {options.start, bound, options.should_stop, [this](std::uint64_t run) { lanes.finish(run); }}),
+        lending(p, blocks, lanes, map, transport.pacer(), e.threads(), e.options().reassign,
+                {[this](PendingUnit& unit) { begin(unit); },
+                 [this](PendingUnit& unit, ReadyList& ready) {
+                   end(unit);
+                   finish(unit, ready);
+                 },
+                 [this] { return clocks.tree().node(here); }}),
         owners(kAssertLevel >= 2 ? std::size_t{s.blocks()} * s.groups() : 0),
         origin(std::chrono::steady_clock::now()) {}
 
@@ -71,7 +72,10 @@ struct Executor::Impl {
     try {
       if (pending.is_settlement) {
         settle(pending, counts, ready);
+      } else if (pending.is_guest) {
+        lending.run_guest(pending);
       } else {
+        lending.lend();  // what waits behind this one
         run_unit(pending, counts);
         finish(pending, ready);
       }
@@ -89,27 +93,41 @@ struct Executor::Impl {
     if (clocks.settled_part()) clocks.post(event_of(ClockEvent::Kind::settled), ready);
   }
 
-  void run_unit(PendingUnit& pending, UnitCounts& counts) {
+  // What comes before a unit, wherever it runs, and after it.
+  void begin(const PendingUnit& pending) {
     const WorkUnit& unit = pending.unit;
-    UnitContext context{pending.domain, unit.worker, unit.clock};
-    const Clock slowest = clocks.tree().cluster();
-    ORRERY_CHECK(unit.clock - slowest <= bound);
-    Pacer* const pacer = transport.pacer();
-    const double before = pacer == nullptr ? 0 : thread_seconds_now();
-    const auto start = std::chrono::steady_clock::now();
+    ORRERY_CHECK(unit.clock - clocks.tree().cluster() <= bound);
     claim(unit);
+    UnitContext context{pending.domain, unit.worker, unit.clock};
     for (std::size_t b = 0; b < unit.blocks.size(); ++b) {
       if (pending.visits[b].first) program.block_begins(unit.blocks[b], unit.clock, context);
     }
-    program.run_unit(unit, context);
+  }
+
+  void end(const PendingUnit& pending) {
+    const WorkUnit& unit = pending.unit;
+    UnitContext context{pending.domain, unit.worker, unit.clock};
     for (std::size_t b = 0; b < unit.blocks.size(); ++b) {
       if (pending.visits[b].last) program.block_ends(unit.blocks[b], unit.clock, context);
     }
     release(unit);
+  }
+
+  void run_unit(PendingUnit& pending, UnitCounts& counts) {
+    const WorkUnit& unit = pending.unit;
+    UnitContext context{pending.domain, unit.worker, unit.clock};
+    const Clock slowest = clocks.tree().cluster();
+    Pacer* const pacer = transport.pacer();
+    const double before = pacer == nullptr ? 0 : thread_seconds();
+    const auto start = std::chrono::steady_clock::now();
+    if (!pending.is_begun) begin(pending);
+    program.run_unit(unit, context);
+    end(pending);
     const auto end = std::chrono::steady_clock::now();
-    if (pacer != nullptr) pacer->unit_ran(unit, thread_seconds_now() - before);
+    const double busy = seconds_between(start, end);
+    lending.unit_ran(pacer != nullptr ? pacer->unit_ran(unit, thread_seconds() - before) : busy);
     ++counts.units;
-    counts.busy_seconds += seconds_between(start, end);
+    counts.busy_seconds += busy;
     counts.staleness_sum += static_cast<double>(unit.clock - slowest);
     counts.staleness_max = std::max(counts.staleness_max, unit.clock - slowest);
     if (options.record_trace) {
@@ -209,7 +227,7 @@ struct Executor::Impl {
         fail(std::current_exception());  // waiting ended in an error (Pacer); rethrown below, the executor is spent
       }
     });
-    thread_seconds += seconds_between(start, std::chrono::steady_clock::now()) * engine.threads();
+    wall_thread_seconds += seconds_between(start, std::chrono::steady_clock::now()) * engine.threads();
     rethrow_failure();
     // Nobody leaves before all have what they need of it: the executor may be gone after this.
     if (map.nodes() > 1) exchange(std::vector<Bytes>(map.nodes()));
@@ -319,6 +337,13 @@ struct Executor::Impl {
         clocks.post(std::move(event), ready);
         return;
       }
+      case Message::Kind::offer:
+      case Message::Kind::lend:
+      case Message::Kind::ask_back:
+      case Message::Kind::give_back:
+      case Message::Kind::result:
+        lending.receive(std::move(message), ready);
+        return;
       case Message::Kind::exchange: {
         const std::lock_guard lock(exchange_mutex);
         exchanged[message.clock][message.from] = std::move(message.payload);
@@ -344,13 +369,14 @@ struct Executor::Impl {
   BlockTraffic blocks;
   ReadyLanes lanes;
   ClockKeeper clocks;
+  UnitLending lending;
   std::vector<std::atomic<std::uint32_t>> owners;
 
   std::atomic<bool> failed{false};
   std::mutex failure_mutex;
   std::exception_ptr first_failure;
 
-  double thread_seconds = 0;
+  double wall_thread_seconds = 0;
   SteadyTime origin;
   std::mutex trace_mutex;
   std::vector<UnitRecord> trace;
@@ -393,8 +419,9 @@ ExecutorStats Executor::stats() const {
   all.busy_seconds = counts.busy_seconds;
   all.staleness_sum = counts.staleness_sum;
   all.staleness_max = counts.staleness_max;
-  all.thread_seconds = impl_->thread_seconds;
+  all.thread_seconds = impl_->wall_thread_seconds;
   all.bytes_sent = impl_->blocks.bytes_sent();
+  all.units_lent = impl_->lending.lent();
   return all;
 }
 

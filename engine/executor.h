@@ -34,6 +34,7 @@ struct ExecutorStats {
   double staleness_sum = 0;   ///< over units: own clock minus the slowest clock of the cluster when the unit began
   Clock staleness_max = 0;
   std::uint64_t bytes_sent = 0;
+  std::uint64_t units_lent = 0;  ///< of this node's, that others ran
 };
 
 struct ExecutorOptions {

@@ -28,6 +28,12 @@ class ForwardingTrainee : public Trainee {
   void unpack_block(BlockId block, std::uint32_t group, std::span<const std::byte> bytes) override {
     inner_.unpack_block(block, group, bytes);
   }
+  bool lends() const override { return inner_.lends(); }
+  Bytes pack_unit(const WorkUnit& unit, NodeId helper) override { return inner_.pack_unit(unit, helper); }
+  Bytes run_guest(const WorkUnit& unit, std::span<const std::byte> packed, UnitContext& context) override {
+    return inner_.run_guest(unit, packed, context);
+  }
+  void take_unit(const WorkUnit& unit, std::span<const std::byte> wrote) override { inner_.take_unit(unit, wrote); }
   Clock clock_bound(Clock engines) const override { return inner_.clock_bound(engines); }
   void worker_ended(WorkerId worker, Clock clock) override { inner_.worker_ended(worker, clock); }
   void clocks_moved(const ClockTree& clocks) override { inner_.clocks_moved(clocks); }

@@ -22,6 +22,11 @@ struct Message {
     update,     ///< what the sender's workers added to the receiver's rows of `table` in `clock`
     pull,       ///< the sender needs the rows of `table` with all updates below `clock`
     rows,       ///< rows of `table` as they stand at their home, with all updates below `clock` in them
+    offer,      ///< the sender has nothing to run: how far it is, and what a unit takes there
+    lend,       ///< a unit of the sender's, with what it reads: `clock` and `visit` name it, in those that follow too
+    ask_back,   ///< the sender wants back its unit, if the receiver has not begun it
+    give_back,  ///< it has not, and will not
+    result,     ///< what the receiver's unit wrote
     exchange,   ///< a piece of Executor::exchange; `clock` is its sequence number
     failed      ///< the sender's run failed; the payload is the text
   };

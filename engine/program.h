@@ -31,6 +31,14 @@ class Program {
   virtual Bytes pack_block(BlockId block, std::uint32_t group);
   virtual void unpack_block(BlockId block, std::uint32_t group, std::span<const std::byte> bytes);
 
+  /// Units may run on other nodes (unit_lending.h): packed by their owner, which has their blocks, run by a helper that
+  /// has no state of the worker's, and taken back by the owner as if run_unit() had run there. Bytes must hold all that
+  /// a unit reads and the helper has not been sent before; and all that it wrote. Each overlaps other units.
+  virtual bool lends() const { return false; }
+  virtual Bytes pack_unit(const WorkUnit& unit, NodeId helper);
+  virtual Bytes run_guest(const WorkUnit& unit, std::span<const std::byte> packed, UnitContext& context);
+  virtual void take_unit(const WorkUnit& unit, std::span<const std::byte> wrote);
+
   /// How far apart clocks may be for this program, where that is less than the engine's bound.
   virtual Clock clock_bound(Clock engines) const { return engines; }
 

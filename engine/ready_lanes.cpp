@@ -12,8 +12,8 @@ void UnitCounts::add(const UnitCounts& other) {
   staleness_max = std::max(staleness_max, other.staleness_max);
 }
 
-ReadyLanes::ReadyLanes(Arenas& arenas, DomainId domains, Pacer* pacer, Work work)
-    : arenas_(arenas), pacer_(pacer), work_(std::move(work)) {
+ReadyLanes::ReadyLanes(Arenas& arenas, DomainId domains, Pacer* pacer, Work work, std::function<void()> idle)
+    : arenas_(arenas), pacer_(pacer), work_(std::move(work)), idle_(std::move(idle)) {
   for (const Arenas::Lane& lane : arenas.lanes()) lanes_.emplace_back(lane);
   place_in_lane_.resize(domains);
   for (const Arenas::Lane& lane : arenas.lanes()) {
@@ -94,6 +94,37 @@ void ReadyLanes::drain_as_task(std::size_t l) {
   }
 }
 
+namespace {
+
+bool may_leave(const PendingUnit& unit) { return !unit.is_guest && !unit.is_settlement && !unit.is_begun; }
+
+}  // namespace
+
+std::size_t ReadyLanes::waiting() const {
+  std::size_t units = 0;
+  for (const Lane& lane : lanes_) {
+    const std::lock_guard lock(lane.mutex);
+    units += lane.queue.count(may_leave);
+  }
+  return units;
+}
+
+PendingUnit* ReadyLanes::take_last() {
+  Lane* longest = nullptr;
+  std::size_t most = 0;
+  for (Lane& lane : lanes_) {
+    const std::lock_guard lock(lane.mutex);
+    if (lane.queue.size() <= most) continue;
+    longest = &lane;
+    most = lane.queue.size();
+  }
+  if (longest == nullptr) return nullptr;
+  const std::lock_guard lock(longest->mutex);
+  PendingUnit* unit = cancelled_.load() ? nullptr : longest->queue.pop_last(may_leave);
+  longest->hint.store(static_cast<std::uint32_t>(longest->queue.size()));
+  return unit;
+}
+
 std::uint64_t ReadyLanes::begin() {
   const std::lock_guard lock(lanes_[0].mutex);
   ++lanes_[0].active;
@@ -120,6 +151,7 @@ void ReadyLanes::drain() {
   for (;;) {
     while (PendingUnit* unit = take(lane)) work_on(*unit, 0, counts, ready);
     if (is_over()) break;
+    idle_();
     if (pacer_ != nullptr) {
       pacer_->wait([&] { return lane.hint.load() != 0 || is_over(); });
       continue;

@@ -37,12 +37,18 @@ class ReadyLanes {
   /// Lane number for publish() of a caller that drains none.
   static constexpr std::size_t kNoLane = static_cast<std::size_t>(-1);
 
-  /// With a pacer the calling thread waits for the node's time; the arenas must then have one thread.
-  ReadyLanes(Arenas& arenas, DomainId domains, Pacer* pacer, Work work);
+  /// With a pacer the calling thread waits for the node's time; the arenas must then have one thread. `idle` is called
+  /// by the calling thread when it finds nothing to run and is about to wait.
+  ReadyLanes(Arenas& arenas, DomainId domains, Pacer* pacer, Work work, std::function<void()> idle);
 
   /// Queues units and sees to it that enough threads of their lanes are awake; leaves the list empty. `own` is the lane
   /// that the caller drains: it will look at that queue itself next. Any thread.
   void publish(ReadyList& ready, std::size_t own);
+
+  /// Units of this node that nobody has begun; and the last of them in the order of the plan, which will not run here,
+  /// or null. Any thread.
+  std::size_t waiting() const;
+  PendingUnit* take_last();
 
   /// A run of the calling thread: begin(), which numbers it, then, inside Arenas::join, drain(), which works until
   /// somebody calls finish() with that number or cancel(). When it returns nothing runs any more.
@@ -81,6 +87,7 @@ class ReadyLanes {
   Arenas& arenas_;
   Pacer* const pacer_;
   const Work work_;
+  const std::function<void()> idle_;
   std::deque<Lane> lanes_;
   std::vector<std::size_t> place_in_lane_;      ///< by domain
   bool caller_is_active_ = false;               ///< under lane 0's mutex

@@ -39,6 +39,8 @@ class CostModel {
         return 1;
       case SimulationSpec::Straggler::slow:
         return unit.worker == 0 ? spec_.factor : 1;
+      case SimulationSpec::Straggler::node:
+        return node == 0 ? spec_.factor : 1;
       case SimulationSpec::Straggler::burst: {
         const VirtualTime length = spec_.burst > 0 ? spec_.burst : 10 * spec_.compute;
         const auto number = static_cast<Clock>(begin / std::max(length, 1e-9));
@@ -128,7 +130,8 @@ class SimulatedCluster::Impl {
     void attach(Receiver& r) override { cluster.attach(*this, r); }
     void detach() override { receiver = nullptr; }
     void send(NodeId to, Message message) override { cluster.send(*this, to, std::move(message)); }
-    void unit_ran(const WorkUnit& unit, double seconds) override { cluster.unit_ran(*this, unit, seconds); }
+    double unit_ran(const WorkUnit& unit, double seconds) override { return cluster.unit_ran(*this, unit, seconds); }
+    double now() const override { return cluster.receiving_at_.value_or(time); }
     void wait(const std::function<bool()>& is_ready) override { cluster.wait(*this, is_ready); }
 
     Impl& cluster;
@@ -162,7 +165,7 @@ class SimulatedCluster::Impl {
     give_turn(lock);
   }
 
-  void unit_ran(Node& node, const WorkUnit& unit, double seconds) {
+  VirtualTime unit_ran(Node& node, const WorkUnit& unit, double seconds) {
     const VirtualTime begin = node.time;
     const VirtualTime cost = cost_.of(unit, seconds, node.number, begin);
     node.busy += cost;
@@ -170,6 +173,7 @@ class SimulatedCluster::Impl {
     if (observer_ != nullptr) observer_->unit_ran(begin, node.time, node.number, unit);
     std::unique_lock lock(mutex_);
     wait_for_turn(lock, node);
+    return cost;
   }
 
   void wait(Node& node, const std::function<bool()>& ready) {

@@ -26,6 +26,7 @@ struct SimulationSpec {
   enum class Straggler {
     none,
     slow,     ///< worker 0 is slower all the time
+    node,     ///< whatever runs on node 0 is
     burst,    ///< bursts, each of a random worker, one after the other
     powerlaw  ///< every unit is slower by a factor with a power-law tail
   };
@@ -37,7 +38,7 @@ struct SimulationSpec {
   bool measured = false;            ///< instead: the time that its thread took here
   double spread = 0;                ///< units take compute · (1 ± spread), uniform
   Straggler straggler = Straggler::none;
-  double factor = 2;               ///< slow, burst: how much slower
+  double factor = 2;               ///< slow, node, burst: how much slower
   double exponent = 2;             ///< powerlaw: P(factor > x) = x^-exponent
   VirtualTime burst = 0;           ///< length of a burst; 0: ten units
   std::optional<NodeId> lost;      ///< a node that stops answering …

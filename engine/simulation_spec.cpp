@@ -54,10 +54,10 @@ void set_straggler(SimulationSpec& spec, std::string_view word, std::string_view
     if (spec.exponent <= 1) throw bad_word(word, "an exponent above 1: with less the mean is infinite");
     return;
   }
-  if (kind != "slow" && kind != "burst") {
-    throw bad_word(word, "straggler:slow:2x, straggler:burst:2x or straggler:powerlaw:2");
+  if (kind != "slow" && kind != "node" && kind != "burst") {
+    throw bad_word(word, "straggler:slow:2x, straggler:node:2x, straggler:burst:2x or straggler:powerlaw:2");
   }
-  spec.straggler = kind == "slow" ? Straggler::slow : Straggler::burst;
+  spec.straggler = kind == "slow" ? Straggler::slow : kind == "node" ? Straggler::node : Straggler::burst;
   if (!amount.empty()) spec.factor = measure(word, amount, kFactors, 1, "a factor of at least 1, such as 2x");
 }
 

@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "engine/error.h"
 #include "engine/executor.h"
+#include "engine/wire.h"
 
 namespace orrery {
 namespace {
@@ -218,10 +219,21 @@ class Trainer {
     result.wait_seconds = state_.wait_seconds;
     if (first_seconds_ && *first_seconds_ >= 0) result.first_iteration_seconds = first_seconds_;
     if (later_iterations_ > 0) result.later_iteration_seconds = later_seconds_ / static_cast<double>(later_iterations_);
+    result.units_lent = units_lent();
     result.stopped_by = reason;
     result.final = trainee_.evaluate(engine_, true);
     trainee_.collect_model(engine_);
     return result;
+  }
+
+  std::uint64_t units_lent() {
+    std::uint64_t sum = executor_->stats().units_lent;
+    if (!is_cluster()) return sum;
+    Bytes mine;
+    put(mine, sum);
+    sum = 0;
+    for (const Bytes& of_node : executor_->exchange(std::move(mine))) sum += WireReader(of_node).take<std::uint64_t>();
+    return sum;
   }
 
   double running_seconds() const {

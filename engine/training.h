@@ -140,6 +140,7 @@ struct TrainResult {
   /// The first iteration here, in which accesses are learned, and the mean of the others; empty when they were not
   /// timed apart.
   std::optional<double> first_iteration_seconds, later_iteration_seconds;
+  std::uint64_t units_lent = 0;  ///< of all nodes: that ran on another one than their worker's
   StoppedBy stopped_by = StoppedBy::iterations;
   Evaluation final;  ///< of the state that was kept, exact
 };

@@ -26,8 +26,10 @@ class Pacer {
  public:
   virtual ~Pacer() = default;
   /// A unit has run, in `seconds` of its thread: the node's time moves on by what it costs, and others whose time is
-  /// earlier go first. Returns when the unit is over.
-  virtual void unit_ran(const WorkUnit& unit, double seconds) = 0;
+  /// earlier go first. Returns when the unit is over, what it cost.
+  virtual double unit_ran(const WorkUnit& unit, double seconds) = 0;
+  /// The node's time, in seconds; while a message is received, that of its arrival.
+  virtual double now() const = 0;
   /// The node has nothing to do until a message makes `ready` true.
   virtual void wait(const std::function<bool()>& ready) = 0;
 };

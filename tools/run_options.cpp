@@ -49,6 +49,11 @@ RunOptions::RunOptions(const StopRules& defaults) : stop(defaults) {
       .add("memory-limit", memory_limit,
            "refuse a run that needs more (512M, 24G), or stream its data from disk where the algorithm can (lda); "
            "empty: physical memory")
+      .add_choice(
+          "reassign", reassign,
+          "on several nodes, units of a node that falls behind run on others (mf by rotation), never with other "
+          "bits; auto: when it pays",
+          {{"auto", Reassign::when_it_pays}, {"off", Reassign::off}, {"always", Reassign::always}})
       .add_choice("plan", plan, "learn what a program on tables accesses, and serve it by slot",
                   {{"on", true}, {"off", false}})
       .add("plan-out", plan_out, "file for the learned plan; empty: none")
@@ -90,6 +95,7 @@ EngineOptions RunOptions::engine_options() const {
   options.consistency = consistency;
   options.staleness = staleness;
   options.seed = seed;
+  options.reassign = reassign;
   options.plan = plan;
   options.topology = topology;
   return options;

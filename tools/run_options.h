@@ -34,6 +34,7 @@ struct RunOptions {
   std::int64_t checkpoint_every = 0;
   std::string init;
   std::string memory_limit;
+  Reassign reassign = Reassign::when_it_pays;
   bool plan = true;
   std::string plan_out;
   std::string plan_in;

@@ -597,6 +597,7 @@ void TrainRun::finish_record(const TrainResult& result, const std::string& model
   out.more = {{"best_iteration", result.best_iteration},
               {"objective", result.final.objective},
               {"wait_seconds", result.wait_seconds}};
+  if (record_.ranks > 1) out.more.push_back({"units_lent", static_cast<double>(result.units_lent)});
   for (const auto& [name, value] : result.final.extra) out.more.push_back({name, value});
   say_warnings();
   record_.warnings = engine_->warnings();

@@ -43,6 +43,22 @@ class Simulate(CommandLine):
         for key in ("model_checksum", "virtual_seconds", "virtual_bytes_sent", "reads_staleness_3"):
             self.assertEqual(slack[key], again[key], key)
 
+    def test_a_slow_node_is_helped_without_another_bit(self):
+        job = ("mf", kRatings, "--rank", "16", "--workers", "16", "--iterations", "3")
+        one = self.trained("one", *job)["result"]
+        cluster = "nodes:4 delay:200us rate:10Gb compute:10ms"
+        run = lambda name, words, *more: self.trained(name, *job, "--simulate", cluster + words, *more)["result"]
+        even, slow = run("even", ""), " straggler:node:2x"
+        alone, helped = run("alone", slow, "--reassign", "off"), run("helped", slow)
+        wild = run("wild", " jitter:40ms spread:0.8 straggler:burst:5x", "--reassign", "always")
+        for result in (even, alone, helped, wild):
+            self.assertEqual(result["model_checksum"], one["model_checksum"])
+        self.assertEqual((even["units_lent"], alone["units_lent"]), (0, 0))
+        self.assertGreater(helped["units_lent"], 0)
+        ideal = even["virtual_seconds"] * 4 / 3.5
+        self.assertLess(helped["virtual_seconds"], 1.15 * ideal)
+        self.assertGreater(alone["virtual_seconds"], 1.5 * ideal)
+
     def test_a_lost_node_ends_the_run_by_name_and_its_checkpoint_goes_on_elsewhere(self):
         job = (*kLogistic[:-1], "4", "--checkpoint-every", "1")
         whole = self.trained("whole", *job)["result"]
