@@ -5,7 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <mutex>
+#include <map>
+#include <numeric>
 
 #include "engine/engine.h"
 #include "engine/executor.h"
@@ -74,11 +75,13 @@ class GroupsTraining {
       start_rows(state_.block(static_cast<BlockId>(b)), grid_.columns(), b, 2);
     }
   }
-  void run(Clock first, Clock last) {
+  /// Returns the bytes that this node has sent.
+  std::uint64_t run(Clock first, Clock last) {
     HybridSchedule schedule(shape_.workers, shape_.groups, static_cast<BlockId>(grid_.blocks()), 1);
     Executor executor(engine_, schedule, trainee_, shape_.workers,
                       {.start = first, .record_trace = false, .should_stop = {}});
     executor.run(last);
+    return executor.stats().bytes_sent;
   }
   const CellGrid& grid() const { return grid_; }
   MfState& state() { return state_; }
@@ -121,6 +124,71 @@ TEST(MfHybrid, goes_on_from_a_cut_to_the_same_bits_at_staleness_0) {
   training.run(0, 3);
   training.run(3, 6);  // a new executor, as after a resume
   EXPECT_EQ(training.state().save().columns, items_after(6, {}, 1, 1));
+}
+
+/// Bytes of the passes of blocks from node to node, as the plan has them; `between_clocks`: also from the last visit of
+/// a clock to the first of the next.
+std::uint64_t bytes_of_passes(Schedule& schedule, const WorkerMap& map, Clock clocks, bool between_clocks,
+                              const MfState& state) {
+  std::map<std::pair<std::uint32_t, BlockId>, NodeId> lies_on;
+  std::uint64_t bytes = 0;
+  for (Clock clock = 0; clock < clocks; ++clock) {
+    if (!between_clocks) lies_on.clear();
+    ClockPlan plan;
+    schedule.plan(clock, plan);
+    for (std::size_t i = 0; i < plan.size(); ++i) {
+      const WorkUnit unit = plan.unit(i);
+      const NodeId node = map.node_of(unit.worker);
+      const auto [last, is_first] = lies_on.try_emplace({unit.group, unit.blocks[0]}, node);
+      if (!is_first && last->second != node) bytes += state.block_bytes(unit.blocks[0]);
+      last->second = node;
+    }
+  }
+  return bytes;
+}
+
+TEST(MfHybrid, sends_the_bytes_that_the_plan_says_and_no_more) {
+  const Clock clocks = 4;
+  for (const NodeId nodes : {2U, 3U, 6U}) {
+    const GroupsShape shape{.groups = 3};
+    std::vector<std::uint64_t> sent(nodes), expected(nodes);
+    toy::on_cluster(nodes, toy::options_with(1), [&](NodeId node, Engine& engine) {
+      GroupsTraining training(shape, engine);
+      sent[node] = training.run(0, clocks);
+      HybridSchedule schedule(shape.workers, shape.groups, static_cast<BlockId>(training.grid().blocks()), 1);
+      std::uint64_t gains =
+          0;  // of every group, to all other nodes: 16 bytes, then factors, bias and energy of each item
+      for (BlockId b = 0; b < training.grid().blocks(); ++b) {
+        gains += shape.groups * (nodes - 1) * (16 + training.state().columns_in(b) * (kHybridRank + 2) * sizeof(float));
+      }
+      expected[node] =
+          clocks * gains + bytes_of_passes(schedule, {shape.workers, nodes, node, 1}, clocks, false, training.state());
+    });
+    EXPECT_EQ(std::accumulate(sent.begin(), sent.end(), std::uint64_t{0}), expected[0]) << nodes << " nodes";
+  }
+}
+
+TEST(MfRotation, sends_the_bytes_that_the_plan_says_and_no_more) {
+  const Clock clocks = 4;
+  for (const NodeId nodes : {2U, 3U, 6U}) {
+    const GroupsShape shape{.clocks = 1};
+    std::vector<std::uint64_t> sent(nodes), expected(nodes);
+    EngineOptions options = toy::options_with(1);
+    options.reassign = Reassign::off;
+    toy::on_cluster(nodes, options, [&](NodeId node, Engine& engine) {
+      const WorkerMap map(shape.workers, nodes, node, engine.domains());
+      const CellGrid grid = hybrid_grid(shape, map);
+      MfState state(engine.topology(), map, grid.rows(), grid.columns(), kHybridRank);
+      SgdTrainee trainee(grid, state, nullptr, Scaling{}, kHybridRule, kernels(engine.simd()));
+      RotationSchedule schedule(shape.workers, static_cast<BlockId>(grid.blocks()), 1);
+      Executor executor(engine, schedule, trainee, shape.workers, {});
+      executor.run(clocks);
+      sent[node] = executor.stats().bytes_sent;
+      RotationSchedule again(shape.workers, static_cast<BlockId>(grid.blocks()), 1);
+      expected[node] = bytes_of_passes(again, map, clocks, true, state);
+    });
+    EXPECT_EQ(std::accumulate(sent.begin(), sent.end(), std::uint64_t{0}), expected[0]) << nodes << " nodes";
+  }
 }
 
 using oracle::Rows;
