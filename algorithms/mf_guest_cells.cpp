@@ -8,8 +8,8 @@ namespace orrery::mf {
 namespace {
 
 /// A cache line of a factor row or of sides: what makes vectors of them as aligned as kernels want.
-struct alignas(64) Line {
-  std::byte bytes[64];
+struct Line {
+  alignas(64) std::byte bytes[64];
 };
 
 std::vector<Line> lines_for(std::size_t bytes) { return std::vector<Line>((bytes + sizeof(Line) - 1) / sizeof(Line)); }

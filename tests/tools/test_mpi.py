@@ -171,6 +171,12 @@ class Bits(Mpi):
                 self.assertEqual(three["result"]["model_checksum"], one["model_checksum"])
                 self.assertEqual((three["schedule"], three["ranks"]), ("hybrid", 3))
 
+    def test_units_that_run_on_other_ranks_change_no_bit(self):
+        one = self.trained(1, "one", *kRotation)["result"]
+        lent = self.trained(3, "lent", *kRotation, "--reassign", "always", "--threads", "1")["result"]
+        self.assertEqual(lent["model_checksum"], one["model_checksum"])
+        self.assertGreater(lent["units_lent"], 0)
+
     def test_softmax_too_and_with_held_out_data_that_decides(self):
         job = ("softmax", "rows.svm", "--solver", "sgd", "--workers", "6", "--valid", "valid.svm", "--patience", "2",
                "--iterations", "6")
