@@ -76,6 +76,7 @@ class Lasso(CommandLine):
         if process.returncode == INTERRUPTED:
             self.lasso("killed", *words, "--checkpoint-every", "1", "--resume")
         self.assertEqual(self.checksum(self.dir / "whole"), self.checksum(self.dir / "killed"))
+        self.run_orrery("verify", self.dir / "killed")
 
     def test_an_interrupted_cross_validation_goes_on_to_the_same_bits(self):
         words = ("--path", "40", "--cv", "4", "--tolerance", "1e-9")
