@@ -126,6 +126,7 @@ class TopicModel final : public Algorithm {
   void load_valid(const DataRequest& request, Engine& engine);
   std::size_t document_blocks() const;
   std::size_t blocks_for(WorkerId workers) const;
+  void warn_of_hot_word(Engine& engine) const;
   void add_common(WorkerId workers, MemoryEstimate& estimate) const;
   std::uint64_t document_row_bytes() const;
   MemoryEstimate memory_of_all(WorkerId workers) const;
@@ -514,7 +515,25 @@ Training TopicModel::prepare(Engine& engine, WorkerId workers, std::uint64_t see
   return training;
 }
 
+// A block of words is with one worker of a group at a time, and a word is in one block: nobody can help with its
+// tokens.
+void TopicModel::warn_of_hot_word(Engine& engine) const {
+  constexpr std::uint64_t kWorthWaitingFor = 100000;
+  if (tokens_ < kWorthWaitingFor) return;
+  const auto hottest = std::max_element(frequencies_.begin(), frequencies_.end());
+  const std::uint64_t threads = std::uint64_t{engine.threads()} * nodes_;
+  const std::uint64_t busy = groups_ * tokens_ / *hottest;
+  if (busy >= threads) return;
+  const auto word = static_cast<std::uint32_t>(hottest - frequencies_.begin());
+  engine.warn("word '" + names_.name(word) + "' is " + std::to_string(*hottest * 100 / tokens_) +
+              " % of all tokens, and one thread at a time has it: " + std::to_string(busy) + " of " +
+              std::to_string(threads) +
+              " threads can be busy; --stop-words or --max-documents leave such words out, --groups and --schedule "
+              "data let several threads have it");
+}
+
 Training TopicModel::prepare_rotation(Engine& engine, const WorkerMap& map, std::uint64_t seed) {
+  warn_of_hot_word(engine);
   LdaState& state = prepared_->state;
   const auto blocks = static_cast<BlockId>(state.grid.blocks());
   if (groups_ > 1) {

@@ -100,6 +100,18 @@ class Lda(CommandLine):
         shown = [self.run_orrery("evaluate", "--model", self.dir / "a", data, "--json").stdout for data in (more, self.dir / "held-out")]
         self.assertEqual(*shown)
 
+    def test_a_word_that_keeps_threads_waiting_is_named(self):
+        draw = random.Random(1)
+        words = [f"w{n}" for n in range(300)]
+        text = self.write("hot.txt", "\n".join(" ".join(["the"] * 60 + draw.choices(words, k=40)) for _ in range(1001)) + "\n")
+        brief = ("--iterations", "1", "--threads", "4", "--workers", "4")
+        for kind, options, told in (("alone", (), True), ("shared", ("--groups", "4"), False), ("table", ("--schedule", "data"), False),
+                                    ("without", ("--max-documents", "0.5"), False)):
+            self.lda(text, self.dir / kind, *brief, *options)
+            warnings = json.loads((self.dir / kind / "run.json").read_text())["warnings"]
+            named = [warning for warning in warnings if "word 'the' is 60 % of all tokens" in warning and "1 of 4 threads" in warning]
+            self.assertEqual(len(named), 1 if told else 0, kind)
+
     def packed(self, documents=4000, words=3000, cells=40, most=200):
         """Many tokens in few cells: large in memory, small as a file."""
         draw = random.Random(1)
