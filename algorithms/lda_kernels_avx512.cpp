@@ -243,10 +243,104 @@ void sample_dense_few_or_many(Visit& visit, TopicView& view, const DenseRows& do
   (vectors <= kMostVectors ? kByVectors[vectors - 1] : sample_dense)(visit, view, documents);
 }
 
+// Documents of 16 tokens at most: their list is one vector, so what is looked for in it is compared with all of it, and
+// topics are put in and taken out by expanding and compressing.
+
+/// The list of such a document.
+struct ShortList {
+  __m512i topics, counts;
+  std::uint32_t size;
+  __mmask16 used() const { return static_cast<__mmask16>((1U << size) - 1); }
+  __mmask16 place_of(Topic topic) const {
+    return _mm512_mask_cmpeq_epi32_mask(used(), topics, _mm512_set1_epi32(static_cast<int>(topic)));
+  }
+  void add(__mmask16 places, int change) {
+    counts = _mm512_mask_add_epi32(counts, places, counts, _mm512_set1_epi32(change));
+  }
+  void drop_empty() {
+    const __mmask16 kept = _mm512_mask_test_epi32_mask(used(), counts, counts);
+    topics = _mm512_maskz_compress_epi32(kept, topics);
+    counts = _mm512_maskz_compress_epi32(kept, counts);
+    size = static_cast<std::uint32_t>(__builtin_popcount(kept));
+  }
+  void put(Topic topic) {
+    const __m512i wanted = _mm512_set1_epi32(static_cast<int>(topic));
+    const __mmask16 here = place_of(topic);
+    if (here != 0) return add(here, 1);
+    const auto below = static_cast<unsigned>(_mm512_mask_cmplt_epu32_mask(used(), topics, wanted));
+    const auto hole = static_cast<__mmask16>(below + 1);  // below is all ones up to it: lists ascend
+    const auto others = static_cast<__mmask16>(~hole);
+    topics = _mm512_mask_mov_epi32(_mm512_maskz_expand_epi32(others, topics), hole, wanted);
+    counts = _mm512_mask_mov_epi32(_mm512_maskz_expand_epi32(others, counts), hole, _mm512_set1_epi32(1));
+    ++size;
+  }
+  void write(const List& list) const {
+    _mm512_store_si512(list.topics, topics);
+    _mm512_store_si512(list.counts, counts);
+    *list.stored_size = size;
+  }
+};
+
+/// As sample_listed_token().
+[[gnu::always_inline]] inline void sample_short_token(Visit& visit, TopicView& view, const List& list, std::size_t i,
+                                                      WordMass& mass) {
+  ShortList row{_mm512_load_si512(list.topics), _mm512_load_si512(list.counts), list.size};
+  const Topic old = visit.topics[i];
+  const __m512 counts = _mm512_maskz_cvtepi32_ps(0xFFFF, row.counts);
+  __m512 masses = _mm512_mul_ps(
+      counts, _mm512_mask_i32gather_ps(_mm512_setzero_ps(), row.used(), row.topics, view.phi, sizeof(float)));
+  float word_mass = mass.total(view);
+  __mmask16 own = 0;
+  if (old != kNoTopic) {
+    own = row.place_of(old);
+    const float without = phi_without(visit, view, old);
+    word_mass -= view.alpha[old] * (view.phi[old] - without);
+    masses = _mm512_mask_mul_ps(masses, own, _mm512_sub_ps(counts, _mm512_set1_ps(1)), _mm512_set1_ps(without));
+  }
+  const __m512 sums = prefix_by_quarters(masses);
+  const float in_document = Wide{sums}.last();
+  const float target = visit.uniforms[i] * (in_document + word_mass);
+  const bool from_document = target < in_document;
+  Topic drawn = 0;
+  if (from_document) {
+    // The last one passes, though its sum may have been rounded otherwise than that of all lanes.
+    const __mmask16 above = _mm512_mask_cmp_ps_mask(row.used(), sums, _mm512_set1_ps(target), _CMP_GT_OQ);
+    const auto passes = static_cast<__mmask16>(above | 1U << (row.size - 1));
+    drawn = static_cast<Topic>(_mm512_cvtsi512_si32(_mm512_maskz_compress_epi32(passes, row.topics)));
+    if (drawn == old) return;
+  }
+  if (old != kNoTopic) {
+    change_mass(visit, view, mass, old, -1);
+    row.add(own, -1);
+    row.drop_empty();
+  }
+  if (!from_document) drawn = draw_from_word(visit, view, mass, double{target} - double{in_document});
+  row.put(drawn);
+  row.write(list);
+  note_added(visit, drawn);
+  change_mass(visit, view, mass, drawn, 1);
+  visit.topics[i] = drawn;
+}
+
+void sample_sparse_short_or_long(Visit& visit, TopicView& view, const ListedRows& documents) {
+  ListedVisit state{enter_word(visit, view), Wide::zero()};
+  for (std::size_t i = 0; i < visit.tokens; ++i) {
+    prefetch_list_ahead(visit, documents, i);
+    const std::uint32_t document = visit.documents[i];
+    const List list = open_list(documents, document);
+    if (documents.begin[document + 1] - documents.begin[document] == 2 * kLanes) {
+      sample_short_token(visit, view, list, i, state.mass);
+    } else {
+      sample_listed_token(visit, view, list, i, state);
+    }
+  }
+  leave_word(visit, view);
+}
+
 }  // namespace
 
 const Kernels& avx512_kernels() {
-  static constexpr Kernels kTable{sample_dense_few_or_many, sample_sparse};
+  static constexpr Kernels kTable{sample_dense_few_or_many, sample_sparse_short_or_long};
   return kTable;
 }
 

@@ -1,8 +1,11 @@
-// The kernel that looks at every topic, at every level and for one to many vectors of topics, against draws that are
-// made one after the other from masses in double precision.
+// The kernels at every level against masses in double precision: a visit that looks at every topic, for one to many
+// vectors of topics, against draws one after the other; and one token drawn from lists with all uniform numbers there
+// are, which has to give every topic as often as its mass says.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "algorithms/lda_sampler.h"
@@ -132,6 +135,145 @@ TEST(LdaKernels, a_visit_gives_what_draws_one_after_the_other_give) {
       EXPECT_EQ(visit.assigned, expected.assigned);
       EXPECT_EQ(visit.all_counts(), expected.all_counts());
       EXPECT_EQ(visit.totals, expected.totals);
+    }
+  }
+}
+
+/// One token, of a document with a list of `length` tokens, and of a word with or without a list.
+class ListedToken {
+ public:
+  ListedToken(std::uint32_t length, bool listed_word)
+      : documents_(topology_, 0, std::vector<std::uint32_t>{length}, kTopics, DocumentForm::listed),
+        memory_(Buffer::local(6 * kPadded * sizeof(float), 0, topology_)),
+        listed_(listed_word),
+        totals_(kPadded, 40) {
+    for (std::uint32_t i = 0; i < length; ++i) {
+      const auto topic = static_cast<Topic>((i * i + 3) % 41);
+      topics_.push_back(topic);
+      documents_.add(0, topic);
+      if (i % 3 == 0 || i + 1 == length) ++counts()[topic];
+    }
+    for (std::size_t k = 0; k < kTopics; ++k) alpha()[k] = 0.1F + 0.02F * static_cast<float>(k % 4);
+  }
+
+  /// Of so many draws with evenly spaced numbers, how many gave each topic. The token is put back after each.
+  std::vector<int> draw(const Kernels& kernels, int draws) {
+    SamplerOptions options{.topics = kTopics, .longest_run = 1, .kernels = &kernels};
+    const std::unique_ptr<Sampler> sampler = make_sampler(SamplerKind::sparse, options);
+    TopicView view{.topics = kTopics, .padded = kPadded, .totals = totals_.data(), .beta_sum = kBetaSum};
+    view.alpha = alpha();
+    view.inverse = floats(1);
+    view.phi = floats(2);
+    view.running = floats(3);
+    view.chunks = &chunk_;
+    std::vector<int> drawn(kTopics, 0);
+    const Topic home = topics_.back();
+    for (int i = 0; i < draws; ++i) {
+      for (std::size_t k = 0; k < kTopics; ++k) {
+        view.inverse[k] = static_cast<float>(1 / (static_cast<double>(totals_[k]) + kBetaSum));
+      }
+      sampler->begin_clock(view);
+      const float uniform = (static_cast<float>(i) + 0.5F) / static_cast<float>(draws);
+      Visit visit = visit_of(topics_.back());
+      visit.uniforms = &uniform;
+      kernels.sample_sparse(visit, view, documents_.listed());
+      ++drawn[topics_.back()];
+      if (i % 16 == 0) expect_list_of_the_tokens();
+      put_back(home);
+    }
+    return drawn;
+  }
+
+  std::vector<double> shares() const {
+    std::vector<double> masses(kTopics);
+    std::vector<double> in_document(kTopics, 0);
+    documents_.for_each_topic(0, [&](Topic topic, std::int32_t count) { in_document[topic] = count; });
+    double sum = 0;
+    for (std::size_t k = 0; k < kTopics; ++k) {
+      const int own = k == topics_.back() ? 1 : 0;
+      masses[k] = (in_document[k] - own + double{alpha()[k]}) * (counts()[k] - own + double{kBeta}) /
+                  (static_cast<double>(totals_[k]) - own + kBetaSum);
+      sum += masses[k];
+    }
+    for (double& mass : masses) mass /= sum;
+    return masses;
+  }
+
+  static constexpr std::size_t kTopics = 90, kPadded = 96;
+
+ private:
+  Visit visit_of(Topic& topic) {
+    static constexpr std::uint32_t kDocument = 0;
+    Visit visit;
+    visit.documents = &kDocument;
+    visit.topics = &topic;
+    visit.tokens = visit.known = 1;
+    visit.beta = kBeta;
+    visit.counts = counts();
+    visit.listed = listed_;
+    row_.clear();
+    present_.assign(kPadded, 0);
+    for (Topic k = 0; k < kTopics; ++k) {
+      if (counts()[k] == 0) continue;
+      row_.push_back(k);
+      present_[k] = 1;
+    }
+    visit.row = row_.data();
+    visit.row_size = row_.size();
+    visit.present = present_.data();
+    visit.added = &added_;
+    return visit;
+  }
+  /// The list that the kernel has left.
+  void expect_list_of_the_tokens() const {
+    std::vector<std::int32_t> expected(kTopics, 0), found(kTopics, 0);
+    for (const Topic topic : topics_) ++expected[topic];
+    Topic last = kNoTopic;
+    documents_.for_each_topic(0, [&](Topic topic, std::int32_t count) {
+      EXPECT_TRUE(last == kNoTopic || last < topic);
+      found[last = topic] = count;
+    });
+    EXPECT_EQ(found, expected);
+  }
+  void put_back(Topic home) {
+    Topic& topic = topics_.back();
+    if (topic == home) return;
+    --counts()[topic];
+    --totals_[topic];
+    ++counts()[home];
+    ++totals_[home];
+    topic = home;
+    documents_.count(std::vector<std::uint32_t>(topics_.size(), 0), topics_);
+  }
+  float* floats(std::size_t n) { return memory_.as<float>().data() + n * kPadded; }
+  float* alpha() { return floats(0); }
+  const float* alpha() const { return memory_.as<const float>().data(); }
+  std::int32_t* counts() { return memory_.as<std::int32_t>().data() + 4 * kPadded; }
+  const std::int32_t* counts() const { return memory_.as<const std::int32_t>().data() + 4 * kPadded; }
+
+  const Topology topology_ = Topology::synthetic("numa:1 core:1 pu:1");
+  DocumentTopics documents_;
+  Buffer memory_;  ///< alpha, inverse, phi, running, counts of the word
+  bool listed_;
+  std::vector<std::int64_t> totals_;
+  std::vector<Topic> topics_, row_;
+  std::vector<std::uint8_t> present_;
+  Topic added_ = 0;
+  double chunk_ = 0;
+};
+
+TEST(LdaKernels, a_token_drawn_from_lists_gets_every_topic_as_often_as_its_mass_says) {
+  constexpr int kDraws = 3000;
+  for (int level = 0; level <= static_cast<int>(detect_simd()); ++level) {
+    for (const std::uint32_t length : {1U, 2U, 15U, 16U, 17U, 70U}) {
+      for (const bool listed_word : {false, true}) {
+        SCOPED_TRACE(std::to_string(length) + " tokens, level " + std::to_string(level));
+        ListedToken token(length, listed_word);
+        const std::vector<double> shares = token.shares();
+        const std::vector<int> drawn = token.draw(kernels(static_cast<SimdLevel>(level)), kDraws);
+        // A topic has three intervals of the numbers at most: of the document, of the word, and of all topics alike.
+        for (std::size_t k = 0; k < ListedToken::kTopics; ++k) EXPECT_NEAR(drawn[k], shares[k] * kDraws, 3.1) << k;
+      }
     }
   }
 }
