@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 kOpen = re.compile(r"namespace\s*([\w:]*)\s*{")
-kType = re.compile(r"(?:template <.*> )?(?:struct|class|union|enum class|enum)\s+(?:\[\[.*\]\]\s*)?(\w+)[^;]*$")
+kType = re.compile(r"(?:template <.*> )?(?:struct|class|union|enum class|enum)\s+(?:\[\[.*\]\]\s*|alignas\([^()]*\)\s*)?(\w+)[^;]*$")
 kAlias = re.compile(r"using (\w+) =")
 kValue = re.compile(r"(?:constexpr|const|inline|static)\b[^(]*?\b(\w+)(?:\[.*\])?(?:\s*=|\{)")
 kFunction = re.compile(r"[\w:<>,&*\[\] ]+?[ &*](\w+)(\([^)]*\)?)")
