@@ -109,6 +109,8 @@ int generate_corpus_file(Words words) {
       .add("mean-length", plan.mean_length, "mean number of words of a document", at_least(0))
       .add("alpha", plan.alpha, "concentration of a document's topics", above(0))
       .add("beta", plan.beta, "concentration of a topic's words", above(0))
+      .add("zipf", plan.zipf, "how much more frequent low words are: the n-th as n to the power of minus this",
+           at_least(0))
       .add("vocab-out", common.second, "file for the vocabulary; empty: none")
       .add("seed", plan.seed, "of all random numbers");
   return generate("corpus", "Writes a docword corpus from known topics.", params, common, words,

@@ -57,15 +57,19 @@ double draw_gamma(double shape, RandomStream& random) {
   }
 }
 
-std::vector<double> draw_dirichlet(std::size_t size, double alpha, RandomStream& random) {
-  std::vector<double> parts(size);
+std::vector<double> draw_dirichlet(std::span<const double> parameters, RandomStream& random) {
+  std::vector<double> parts;
   double total = 0;
-  for (double& part : parts) total += part = draw_gamma(alpha, random);
-  if (total == 0) {  // tiny alpha: every part underflowed; the limit is one whole part
-    parts[static_cast<std::size_t>(random.below(size))] = total = 1;
+  for (const double parameter : parameters) total += parts.emplace_back(draw_gamma(parameter, random));
+  if (total == 0) {  // tiny parameters: every part underflowed; the limit is one whole part
+    parts[static_cast<std::size_t>(random.below(parts.size()))] = total = 1;
   }
   for (double& part : parts) part /= total;
   return parts;
+}
+
+std::vector<double> draw_dirichlet(std::size_t size, double alpha, RandomStream& random) {
+  return draw_dirichlet(std::vector<double>(size, alpha), random);
 }
 
 std::uint64_t draw_poisson(double mean, RandomStream& random) {

@@ -34,7 +34,8 @@ std::vector<double> zipf_weights(std::size_t count, double exponent);
 /// (2000); shapes below 1 by the boost of the same paper.
 double draw_gamma(double shape, RandomStream& random);
 
-/// A Dirichlet variate with all parameters `alpha`.
+/// A Dirichlet variate with these parameters, or with all of them `alpha`.
+std::vector<double> draw_dirichlet(std::span<const double> parameters, RandomStream& random);
 std::vector<double> draw_dirichlet(std::size_t size, double alpha, RandomStream& random);
 
 /// A Poisson variate, by inversion in steps of at most 500. Cost: O(mean).

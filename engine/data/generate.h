@@ -78,8 +78,8 @@ struct SparseTruth {
 SparseTruth write_sparse(const SparsePlan& plan, const std::filesystem::path& path,
                          const ParallelFor& parallel = serial_for);
 
-/// A corpus from the generative model of LDA: topics ~ Dirichlet(beta), a document's mixture ~ Dirichlet(alpha), its
-/// length ~ Poisson(mean_length) + 1.
+/// A corpus from the generative model of LDA: topics ~ Dirichlet(beta · words · share), where the share of the n-th
+/// word is as n^−zipf; a document's mixture ~ Dirichlet(alpha), its length ~ Poisson(mean_length) + 1.
 struct CorpusPlan {
   std::uint32_t documents = 1000;
   std::uint32_t words = 2000;
@@ -87,6 +87,7 @@ struct CorpusPlan {
   double mean_length = 100;
   double alpha = 0.1;
   double beta = 0.05;
+  double zipf = 0;
   std::uint64_t seed = 1;
 };
 struct CorpusTruth {

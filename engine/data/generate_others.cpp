@@ -1,6 +1,7 @@
 // Generators of corpora and graphs.
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "engine/data/generate.h"
 #include "engine/data/generate_parts.h"
@@ -22,9 +23,15 @@ class CorpusGenerator {
  public:
   CorpusGenerator(const CorpusPlan& plan, const ParallelFor& parallel) : plan_(plan), tables_(plan.topics) {
     truth_.topics.resize(static_cast<std::size_t>(plan.topics) * plan.words);
+    std::vector<double> parameters(plan.words, plan.beta);
+    if (plan.zipf > 0) {
+      parameters = zipf_weights(plan.words, plan.zipf);
+      const double sum = std::accumulate(parameters.begin(), parameters.end(), 0.0);
+      for (double& parameter : parameters) parameter *= plan.beta * plan.words / sum;
+    }
     parallel(plan.topics, [&](std::size_t k) {
       RandomStream random = draws_of(plan.seed, Draw::topics, k);
-      const std::vector<double> topic = draw_dirichlet(plan.words, plan.beta, random);
+      const std::vector<double> topic = draw_dirichlet(parameters, random);
       std::copy(topic.begin(), topic.end(), truth_.topics.begin() + static_cast<std::ptrdiff_t>(k * plan.words));
       tables_[k] = AliasTable(topic);
     });
@@ -68,6 +75,7 @@ CorpusTruth write_corpus(const CorpusPlan& plan, const std::filesystem::path& pa
                          const std::filesystem::path& vocabulary_path, const ParallelFor& parallel) {
   require(plan.documents > 0 && plan.words > 0 && plan.topics > 0, "documents, words and topics must be positive");
   require(plan.alpha > 0 && plan.beta > 0, "alpha and beta must be positive");
+  require(plan.zipf >= 0, "the exponent of Zipf's law is not negative");
   require(plan.mean_length >= 0 && plan.mean_length < 1e6, "the mean length lies in [0, 1000000)");
   CorpusGenerator generator(plan, parallel);
   constexpr std::size_t kPart = 64;

@@ -200,6 +200,21 @@ TEST_F(Generators, of_corpora_draw_words_from_the_known_topics) {
   EXPECT_GT(truth.oracle_log_likelihood, -std::log(50.0)) << "better than knowing nothing";
 }
 
+TEST_F(Generators, of_corpora_follow_the_law_of_zipf_when_told) {
+  const CorpusPlan plan{.documents = 3000, .words = 60, .topics = 40, .alpha = 1, .beta = 1, .zipf = 1};
+  write_corpus(plan, path("c"));
+  const CorpusData data = read_corpus(path("c"), {});
+  std::vector<double> counts(plan.words, 0), expected(plan.words);
+  for (std::uint64_t c = 0; c < data.corpus.cells(); ++c) counts[data.corpus.words[c]] += data.corpus.counts[c];
+  double sum = 0;
+  for (std::uint32_t w = 0; w < plan.words; ++w) sum += expected[w] = 1.0 / (w + 1);
+  // The mean of 40 topics, each a draw: word w is of variance share (1 - share) / 61 in one.
+  for (std::uint32_t w = 0; w < plan.words; ++w) {
+    const double share = expected[w] / sum;
+    EXPECT_NEAR(counts[w] / static_cast<double>(data.corpus.tokens), share, 5 * std::sqrt(share / 61 / 40)) << w;
+  }
+}
+
 TEST_F(Generators, of_graphs_put_edges_into_the_quadrants_as_told) {
   const GraphPlan plan{.scale = 8, .edges = 40000, .a = 0.5, .b = 0.2, .c = 0.2};
   write_graph(plan, path("g"));
