@@ -339,6 +339,12 @@ void TrainRun::prepare() {
     training_.trainee = &request_.probe->watch(*engine_, *request_.algorithm, training_, workers_);
   }
   seconds_loading_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const std::size_t nodes = simulation_ ? simulation_->nodes : nodes_.count();
+  if (options_.reassign == Reassign::always && (nodes == 1 || !training_.trainee->lends())) {
+    throw usage_error(
+        "--reassign always: expected several nodes (mpirun or --simulate) and mf by rotation, whose units "
+        "can run on others");
+  }
   if (options_.consistency != Consistency::bsp && training_.schedule->blocks() > 0 &&
       training_.schedule->groups() == 1) {
     engine_->warn("--consistency " + to_string(options_.consistency) +

@@ -59,6 +59,12 @@ class Simulate(CommandLine):
         self.assertLess(helped["virtual_seconds"], 1.15 * ideal)
         self.assertGreater(alone["virtual_seconds"], 1.5 * ideal)
 
+    def test_help_that_nobody_can_give_is_refused(self):
+        for words in ((), ("--simulate", "nodes:2", "--groups", "2"), ("--simulate", "nodes:2", "--schedule", "data")):
+            done = self.run_orrery("train", "mf", kRatings, "--reassign", "always", *words, "--out", self.dir / "vain", expect=2)
+            self.assertIn("expected several nodes (mpirun or --simulate) and mf by rotation", done.stderr)
+        self.assertFalse((self.dir / "vain").exists())
+
     def test_a_lost_node_ends_the_run_by_name_and_its_checkpoint_goes_on_elsewhere(self):
         job = (*kLogistic[:-1], "4", "--checkpoint-every", "1")
         whole = self.trained("whole", *job)["result"]
