@@ -44,7 +44,9 @@ class UnitLending {
   /// Units of this node that others ran.
   std::uint64_t lent() const noexcept { return lent_.load(); }
   /// A unit of this node ran here.
-  void unit_ran(double seconds) { policy_.unit_ran(seconds); }
+  void unit_ran(double seconds) {
+    if (is_on_) policy_.unit_ran(seconds);
+  }
   /// Hands over waiting units from the tail for as long as it pays. Any thread.
   void lend();
   /// Nothing is ready here: says so to the others, and asks for what they have not begun. The calling thread of run().
